@@ -1,0 +1,79 @@
+# make run    the set-up, then the tour notebook executed on shipped checkpoints -> reports/
+# make test   the set-up, then ruff, the unit tests, and every notebook at smoke size
+# make lab    JupyterLab, opened on the tour
+# make bench  the benchmarks, one after another
+# make refresh    execute every notebook in place at lab size, outputs kept
+# make clean      remove reports and caches (make distclean: the environment too)
+#
+# Another Python:        make run PYTHON=python3.12
+# CPU build of torch:    make run REQUIREMENTS=binder/requirements.txt
+# JupyterLab, elsewhere:  make lab LAB_OPTIONS="--no-browser --ip=0.0.0.0"
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := run
+.DELETE_ON_ERROR:
+
+# The first Python in range that can make an environment; the check below explains if there is none.
+FIND_PYTHON := for p in python3 python3.13 python3.12 python3.11; do \
+	"$$p" -c 'import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
+	2>/dev/null && echo "$$p" && exit; done; echo python3
+PYTHON ?= $(shell $(FIND_PYTHON))
+REQUIREMENTS ?= requirements.txt
+
+BIN := .venv/bin
+READY := .venv/itekit-ready
+NOTEBOOKS := $(wildcard notebooks/*.ipynb notebooks/solutions/*.ipynb)
+BENCHMARKS := $(sort $(wildcard tests/benchmarks/*.py))
+WORKERS ?= 2
+
+.PHONY: run test lab bench refresh doctor setup clean distclean
+
+setup: $(READY)
+
+# The stamp is written last: a set-up that stopped half-way is taken up again by the next call.
+$(READY): $(REQUIREMENTS) pyproject.toml
+	@command -v "$(PYTHON)" >/dev/null || { echo "No $(PYTHON) here. itekit needs" \
+		"Python 3.11, 3.12 or 3.13: install one, or name it: make run PYTHON=/path/to/python3"; exit 1; }
+	@rm -f $(READY)
+	@"$(PYTHON)" itekit/setup_check.py .venv "$(REQUIREMENTS)"
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv --clear .venv
+	@echo "Installing $(REQUIREMENTS) into .venv (some minutes the first time)"
+	@{ $(BIN)/python -m pip install --disable-pip-version-check --quiet -r "$(REQUIREMENTS)" && \
+		$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps -e .; } || \
+		{ echo "The set-up stopped: the lines above say why. Once mended, the same command" \
+		"goes on from here."; exit 1; }
+	@touch $(READY)
+
+run: $(READY)
+	@mkdir -p reports
+	$(BIN)/python -m itekit run notebooks/00_tour.ipynb \
+		--output reports/00_tour.ipynb --html reports/00_tour.html
+
+test: export OMP_NUM_THREADS = 1
+test: export ITEKIT_SCALE = smoke
+test: $(READY)
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
+	$(if $(NOTEBOOKS),$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope \
+		--nbval-lax --nbval-cell-timeout=180 $(NOTEBOOKS))
+
+lab: $(READY)
+	$(BIN)/python -m jupyter lab $(LAB_OPTIONS) notebooks/00_tour.ipynb
+
+bench: $(READY)
+	@$(if $(BENCHMARKS),,echo "no benchmarks in tests/benchmarks")
+	@set -e; for file in $(BENCHMARKS); do echo "== $$file"; $(BIN)/python "$$file"; done
+
+refresh: $(READY)
+	$(BIN)/python -m itekit refresh
+
+doctor: $(READY)
+	$(BIN)/python -m itekit doctor
+
+clean:
+	rm -rf reports build .pytest_cache .ruff_cache .hypothesis
+	find . -path ./.venv -prune -o \( -name __pycache__ -o -name .ipynb_checkpoints -o \
+		-name '*.egg-info' \) -prune -exec rm -rf {} +
+
+distclean: clean
+	rm -rf .venv
