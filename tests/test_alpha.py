@@ -1,0 +1,283 @@
+"""Renamings: group laws, brute-force alpha-equivalence, counts, and the paper's worked examples."""
+
+import copy
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from itekit.alpha import (
+    Renaming,
+    all_renamings,
+    alpha_covariance,
+    alpha_equivalent,
+    alpha_equivalent_pairs,
+    canonical,
+    canonical_renaming,
+    renaming_between,
+    sample_renamings,
+    used_tokens,
+)
+
+LETTERS = "abcd"
+FIXED = "&X"
+
+strings = st.text(alphabet=LETTERS + FIXED, max_size=7)
+renamings = st.permutations(LETTERS).map(lambda to: Renaming(dict(zip(LETTERS, to, strict=True))))
+partial_mappings = st.integers(0, 4).flatmap(
+    lambda k: st.tuples(st.permutations(LETTERS), st.permutations(LETTERS)).map(
+        lambda sides: dict(zip(sides[0][:k], sides[1][:k], strict=True))
+    )
+)
+
+
+def every_renaming() -> list[Renaming]:
+    """All bijections of LETTERS, made without the functions under test."""
+    return [Renaming(dict(zip(LETTERS, to, strict=True))) for to in itertools.permutations(LETTERS)]
+
+
+# Renamings as values
+
+
+@given(renamings, renamings, renamings, strings)
+def test_group_laws(r, s, t, tokens):
+    assert (r @ s)(tokens) == r(s(tokens))
+    assert (r @ s) @ t == r @ (s @ t)
+    assert r @ Renaming.identity == r == Renaming.identity @ r
+    assert r @ r.inverse() == Renaming.identity == r.inverse() @ r
+    assert (r @ s).inverse() == s.inverse() @ r.inverse()
+    assert Renaming.identity(tokens) == tokens
+
+
+@given(partial_mappings)
+def test_any_one_to_one_mapping_is_closed_into_a_bijection(mapping):
+    r = Renaming(mapping)
+    assert all(r(old) == new for old, new in mapping.items())
+    assert sorted(r(LETTERS)) == sorted(LETTERS)
+    touched = set(mapping) | set(mapping.values())
+    assert all(r(token) == token for token in LETTERS if token not in touched)
+
+
+@given(renamings, strings)
+def test_fixed_tokens_stay_and_the_kind_of_sequence_too(r, tokens):
+    renamed = r(tokens)
+    assert [token for token in renamed if token in FIXED] == [t for t in tokens if t in FIXED]
+    assert r(list(tokens)) == list(renamed)
+    assert r(tuple(tokens)) == tuple(renamed)
+
+
+def test_a_renaming_is_an_immutable_value():
+    mapping = {"a": "b", "b": "a", "c": "c"}
+    r = Renaming(mapping)
+    mapping["a"] = "z"
+    assert r("abc") == "bac"
+    assert r == Renaming({"a": "b"}) and len({r, Renaming({"b": "a"})}) == 1
+    assert r != Renaming({"a": "c"})
+    assert copy.deepcopy(r) == r
+    assert repr(r) == "Renaming({'a': 'b', 'b': 'a'})"
+    with pytest.raises(AttributeError):
+        r.mapping = {}
+    with pytest.raises(TypeError):
+        r.mapping["a"] = "c"
+
+
+def test_names_longer_than_one_character():
+    r = Renaming({"a": "p10"})
+    assert r(["&", "a", "p10"]) == ["&", "p10", "a"]
+    with pytest.raises(ValueError, match="'p10' does not fit in a string"):
+        r("&ab")
+
+
+@pytest.mark.parametrize(
+    ("mapping", "interchangeable", "message"),
+    [
+        ({"a": "c", "b": "c"}, None, "'a' and 'b' both become 'c'"),
+        ({"a": "&"}, "abc", "'&' is not interchangeable"),
+        ({"&": "a"}, "abc", "'&' is not interchangeable"),
+        ({"a": "x"}, ("ab", "xy"), "'a' is not interchangeable"),  # two tokens, not two classes
+        ({"a": "x"}, (("a", "b"), ("x", "y")), "'a' and 'x' are in different"),
+        ({"a": "b"}, (("a", "b"), ("b", "y")), "'b' is in two interchangeable classes"),
+        ({"a": "b"}, ("a", ("b",)), "mixed"),
+        ({"a": ""}, None, "non-empty string"),
+        ({"a": 1}, None, "found 1"),
+    ],
+)
+def test_bad_mappings_are_named(mapping, interchangeable, message):
+    with pytest.raises(ValueError, match=message):
+        Renaming(mapping, interchangeable)
+
+
+# The paper's example
+
+
+def test_the_papers_pairs():
+    pair = ("&aXb", "a;b;{1}")
+    assert Renaming({"a": "b", "b": "a"}, "ab").apply_pair(*pair) == ("&bXa", "b;a;{1}")
+    assert Renaming({"a": "c", "b": "d"}, "abcd").apply_pair(*pair) == ("&cXd", "c;d;{1}")
+    assert alpha_equivalent_pairs(pair, ("&bXa", "b;a;{1}"), "ab")
+    assert alpha_equivalent_pairs(pair, ("&cXd", "c;d;{1}"), "abcd")
+    # each half is equivalent to its counterpart, but by two different renamings
+    crossed = ("&cXd", "d;c;{1}")
+    assert alpha_equivalent(pair[0], crossed[0], "abcd")
+    assert alpha_equivalent(pair[1], crossed[1], "abcd")
+    assert not alpha_equivalent_pairs(pair, crossed, "abcd")
+    # d is a letter of the larger vocabulary only
+    assert not alpha_equivalent_pairs(pair, ("&cXd", "c;d;{1}"), "abc")
+
+
+# Alpha-equivalence and the canonical form
+
+
+@given(strings, strings, renamings, st.booleans())
+def test_alpha_equivalent_is_what_brute_force_finds(a, b, r, related):
+    b = r(a) if related else b
+    found = any(s(a) == b for s in every_renaming())
+    assert alpha_equivalent(a, b, LETTERS) == found
+    between = renaming_between(a, b, LETTERS)
+    assert (between is not None) == found
+    assert between is None or between(a) == b
+    assert (canonical(a, LETTERS, LETTERS) == canonical(b, LETTERS, LETTERS)) == found
+
+
+@given(strings, strings, strings, strings, renamings, renamings)
+def test_pairs_need_one_renaming_for_both_halves(a, b, c, d, r, s):
+    for other in [(c, d), (r(a), r(b)), (r(a), s(b))]:
+        found = any(t.apply_pair(a, b) == other for t in every_renaming())
+        assert alpha_equivalent_pairs((a, b), other, LETTERS) == found
+
+
+@pytest.mark.parametrize(("a", "b"), [("&a", "Xa"), ("&&a", "XXb"), ("&a", "ab"), ("ab", "a&")])
+def test_fixed_tokens_are_never_renamed(a, b):
+    assert not alpha_equivalent(a, b, LETTERS)
+
+
+def test_a_shorter_input_with_a_longer_output_is_another_pair():
+    assert not alpha_equivalent_pairs(("ab", "c"), ("a", "bc"), LETTERS)
+
+
+@given(strings, renamings)
+def test_canonical_form_is_invariant_and_stable(tokens, r):
+    form = canonical(tokens, LETTERS, LETTERS)
+    assert canonical(r(tokens), LETTERS, LETTERS) == form
+    assert canonical(form, LETTERS, LETTERS) == form
+    count = len(used_tokens(tokens, LETTERS))
+    assert used_tokens(form, LETTERS) == list(LETTERS[:count])
+
+
+def test_canonical_renaming_serves_both_halves_without_merging():
+    # perturbed data: letters in order of appearance in the label, those it lacks come after
+    formula, label = "&dX&ba", "b;a"
+    r = canonical_renaming(label + formula, LETTERS, LETTERS)
+    assert r.apply_pair(formula, label) == ("&cX&ab", "a;b")
+
+
+def test_names_for_the_canonical_form():
+    assert canonical("&dXa", ["c", "b"], LETTERS) == "&cXb"
+    with pytest.raises(ValueError, match="no name is left for 'c'"):
+        canonical("abc", "ab", LETTERS)
+    with pytest.raises(ValueError, match="'&' is not interchangeable"):
+        canonical("abc", "&ab", LETTERS)
+    with pytest.raises(ValueError, match="'b' stands twice among the names"):
+        canonical("abc", "abb", LETTERS)
+
+
+def test_two_classes_are_renamed_separately():
+    classes = (("a", "b"), ("x", "y"))
+    assert canonical("ybxa+", "abxy", classes) == "xayb+"
+    assert alpha_equivalent("ax", "by", classes)
+    assert not alpha_equivalent("ax", "xa", classes)
+    assert alpha_equivalent("ax", "xa", "abxy")
+
+
+# Enumeration and sampling
+
+
+@pytest.mark.parametrize(("n", "k"), [(0, 0), (3, 0), (3, 1), (4, 3), (5, 5), (6, 2)])
+def test_all_renamings_are_the_injections_in_order(n, k):
+    available, used = "pqrstu"[:n], "abcde"[:k]
+    images = ["".join(r(used)) for r in all_renamings(used, available)]
+    assert images == sorted(set(images))
+    assert len(images) == math.perm(n, k)
+    assert all(len(set(image)) == k and set(image) <= set(available) for image in images)
+
+
+@given(st.integers(0, 5), st.integers(0, 5), st.integers(0, 2**32 - 1), st.data())
+def test_samples_are_distinct_and_among_all(n, k, seed, data):
+    available, used = LETTERS[:n] + "e" * (n == 5), LETTERS[: min(k, n, 4)]
+    everything = set(all_renamings(used, available))
+    count = data.draw(st.integers(0, len(everything)))
+    sample = sample_renamings(used, available, count, np.random.default_rng(seed))
+    assert len(sample) == len(set(sample)) == count
+    assert set(sample) <= everything
+    assert sample == sample_renamings(used, available, count, np.random.default_rng(seed))
+
+
+def test_sampling_is_uniform_over_renamings_and_orders():
+    rng = np.random.default_rng(0)
+    # ordered pairs of distinct renamings of 2 tokens to 3: 6 * 5 equally likely outcomes
+    rounds = 6000
+    seen = Counter(tuple(sample_renamings("ab", "abc", 2, rng)) for _ in range(rounds))
+    assert len(seen) == 30
+    chi_square = sum((count - rounds / 30) ** 2 / (rounds / 30) for count in seen.values())
+    assert chi_square < 58.3  # 29 degrees of freedom, 0.1 per cent
+
+
+def test_sampling_from_sets_too_large_to_list():
+    rng = np.random.default_rng(1)
+    names = [f"p{number}" for number in range(60)]
+    for used in (names[:10], names[:40]):  # P(60, 10) is about 2.7e17, P(60, 40) about 3e63
+        sample = sample_renamings(used, names, 500, rng)
+        images = [tuple(r(used)) for r in sample]
+        assert len(set(images)) == 500
+        assert all(len(set(image)) == len(used) for image in images)
+        firsts = Counter(image[0] for image in images)
+        assert len(firsts) == 60 and max(firsts.values()) < 30  # 500 draws over 60 names
+
+
+def test_more_than_there_are():
+    rng = np.random.default_rng(0)
+    assert len(sample_renamings("ab", "abc", 6, rng)) == 6
+    with pytest.raises(ValueError, match="7 distinct renamings asked for, but there are 6"):
+        sample_renamings("ab", "abc", 7, rng)
+    with pytest.raises(ValueError, match="-1 distinct"):
+        sample_renamings("ab", "abc", -1, rng)
+    for function in (all_renamings, lambda *sides: sample_renamings(*sides, 0, rng)):
+        with pytest.raises(ValueError, match="3 used tokens cannot be renamed to 2"):
+            function("abc", "ab")
+        with pytest.raises(ValueError, match="'a' stands twice among the used"):
+            function("aa", "abc")
+        with pytest.raises(ValueError, match="'c' stands twice among the available"):
+            function("a", "abcc")
+
+
+# Alpha-covariance
+
+
+@given(strings.filter(lambda text: any(letter in text for letter in LETTERS)))
+def test_extremes_of_alpha_covariance(text):
+    group = every_renaming()
+    covariant = [r.inverse()(r(text)) for r in group]  # the model that copies
+    assert alpha_covariance(covariant) == 1.0
+    stubborn = [r.inverse()("abcd") for r in group]  # the model that always says the same
+    assert alpha_covariance(stubborn) == 0.0
+
+
+def test_alpha_covariance_by_hand():
+    # the "or" of three variables; the model makes the alphabetically first one true
+    answers = []
+    for r in all_renamings("abc", "abc"):
+        formula = r("||abc")
+        answers.append(r.inverse()(min(set(formula) - {"|"}) + "1"))
+    assert sorted(answers) == ["a1", "a1", "b1", "b1", "c1", "c1"]
+    assert alpha_covariance(answers) == pytest.approx(1 - (3 - 1) / (6 - 1))
+    assert alpha_covariance([["a", "1"], ("a", "1"), "a1", "b1"]) == pytest.approx(1 - 1 / 3)
+
+
+@pytest.mark.parametrize("predictions", [[], ["a1"]])
+def test_alpha_covariance_of_one_prediction_is_undefined(predictions):
+    with pytest.raises(ValueError, match=f"at least 2 predictions, found {len(predictions)}"):
+        alpha_covariance(predictions)
