@@ -1,0 +1,144 @@
+"""The command line: `python -m itekit COMMAND`, or `itekit COMMAND` where it is installed.
+
+Bad input ends with one message and exit code 2, a run that failed with exit code 1.
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+
+def run_command(arguments: argparse.Namespace) -> int:
+    """Execute a notebook with papermill and, on request, write it as one HTML file."""
+    from itekit.notebooks import parse_value, run_notebook
+    from itekit.report import report_html
+
+    name = os.path.basename(arguments.notebook)
+    output = arguments.output or os.path.join("reports", name)
+    parameters = {key: parse_value(value) for key, value in arguments.parameter}
+    print(f"notebook  {run_notebook(arguments.notebook, output, parameters)}")
+    if arguments.html:
+        print(f"page      {report_html(output, arguments.html).absolute()}")
+    return 0
+
+
+def refresh_command(arguments: argparse.Namespace) -> int:
+    """Execute notebooks in place at lab size."""
+    from itekit.refresh import refresh
+
+    refresh(arguments.notebooks)
+    return 0
+
+
+def doctor_command(arguments: argparse.Namespace) -> int:
+    """Print what works here."""
+    from itekit.doctor import main as doctor
+
+    return doctor()
+
+
+def train_command(arguments: argparse.Namespace) -> int:
+    """Train one experiment, or resume it; on request copy it to data/."""
+    import torch
+
+    from itekit.experiments import experiment
+    from itekit.results import RUNS, publish
+    from itekit.training import Trainer
+
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    made = experiment(arguments.name, arguments.scale, arguments.seed)
+    directory = Path(arguments.directory or RUNS / made.slug)
+    Trainer(made, directory, _device(arguments)).run()
+    print(f"run       {directory}")
+    for path in publish(made, directory) if arguments.publish else []:
+        print(f"published {path}")
+    return 0
+
+
+def evaluate_command(arguments: argparse.Namespace) -> int:
+    """Evaluate a trained experiment on its grid and write the result."""
+    from itekit.experiments import experiment
+    from itekit.network import Network
+    from itekit.results import RESULTS, RUNS, evaluate, load_network, save_result
+    from itekit.training import FINISHED
+
+    made = experiment(arguments.name, arguments.scale, arguments.seed)
+    own = RUNS / made.slug / FINISHED
+    if arguments.checkpoint or own.exists():
+        network = Network.load(arguments.checkpoint or own, made)
+    else:
+        network = load_network(arguments.name, arguments.scale, arguments.seed)
+    result = evaluate(network.to(_device(arguments)))
+    print(f"mean edit distance {result['result']['mean_edit_distance']:.3f}")
+    print(f"result    {save_result(result, arguments.directory or RESULTS)}")
+    return 0
+
+
+def _device(arguments: argparse.Namespace) -> str:
+    import torch
+
+    return arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _add_experiment(command: argparse.ArgumentParser) -> None:
+    command.add_argument("name", help="an experiment, such as copying-5-10/proposed")
+    command.add_argument("--scale", help="smoke, lab or paper; default: ITEKIT_SCALE, else lab")
+    command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--device", help="cpu or cuda; default: cuda where there is one")
+    command.add_argument("--directory", metavar="DIR", help="where to write")
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser; each command sets `function`, which takes the arguments."""
+    parser = argparse.ArgumentParser(prog="itekit", description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    run = commands.add_parser("run", help="execute a notebook headless, with parameters")
+    run.add_argument("notebook")
+    run.add_argument(
+        "-p", "--parameter", nargs=2, action="append", default=[], metavar=("NAME", "VALUE")
+    )
+    run.add_argument("--output", metavar="FILE", help="default: reports/ and the notebook's name")
+    run.add_argument("--html", metavar="FILE", help="also write one self-contained page")
+    run.set_defaults(function=run_command)
+
+    refresh = commands.add_parser("refresh", help="execute notebooks in place at lab size")
+    refresh.add_argument("notebooks", nargs="*", metavar="NOTEBOOK", help="default: all")
+    refresh.set_defaults(function=refresh_command)
+
+    train = commands.add_parser("train", help="train an experiment, or resume it")
+    _add_experiment(train)
+    train.add_argument("--threads", type=int, help="CPU threads")
+    train.add_argument("--publish", action="store_true", help="copy the finished run to data/")
+    train.set_defaults(function=train_command)
+
+    evaluate = commands.add_parser("evaluate", help="evaluate a trained experiment on its grid")
+    _add_experiment(evaluate)
+    evaluate.add_argument("--checkpoint", metavar="FILE", help="default: the own or shipped run")
+    evaluate.set_defaults(function=evaluate_command)
+
+    doctor = commands.add_parser("doctor", help="say what works here and how to mend the rest")
+    doctor.set_defaults(function=doctor_command)
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command; return its exit code."""
+    arguments = make_parser().parse_args(argv)
+    try:
+        return arguments.function(arguments)
+    except (ValueError, OSError, ImportError) as error:
+        print(f"itekit {arguments.command}: {error}", file=sys.stderr)
+        return 2
+    except RuntimeError as error:
+        print(f"itekit {arguments.command}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"itekit {arguments.command}: interrupted", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""Batches of padded integer tensors (design: no per-sample Python at training time).
+
+Shape letters: B batch, S source length, T target length (both with the end token).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from itekit.tasks.copying import CopyingData
+from itekit.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Token identifiers, padded with 0; each source and each target closes with the end token.
+
+    Attributes:
+        source: int64 [B, S].
+        target: int64 [B, T].
+    """
+
+    source: Tensor
+    target: Tensor
+
+    @property
+    def inputs(self) -> Tensor:
+        """Decoder inputs [B, T]: the start token, then the target without its last position."""
+        start = torch.full_like(self.target[:, :1], Vocabulary.start_id)
+        return torch.cat([start, self.target[:, :-1]], dim=1)
+
+    @property
+    def tokens(self) -> int:
+        """Positions of source and target, padding included: what a step works on."""
+        return self.source.numel() + self.target.numel()
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same batch on a device."""
+        return Batch(self.source.to(device), self.target.to(device))
+
+
+def with_end(tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Close each row with the end token and pad: int64 [N, L] -> [N, L + 1], or less if all short.
+
+    Args:
+        tokens: identifiers; what stands beyond a row's length does not matter.
+        lengths: int64 [N], each at most L.
+    """
+    closed = np.zeros((len(tokens), int(lengths.max()) + 1), dtype=np.int64)
+    closed[:, :-1] = tokens[:, : closed.shape[1] - 1]
+    positions = np.arange(closed.shape[1])
+    closed[positions >= lengths[:, None]] = Vocabulary.pad_id
+    closed[np.arange(len(tokens)), lengths] = Vocabulary.end_id
+    return closed
+
+
+def copying_batch(strings: np.ndarray, lengths: np.ndarray, vocabulary: Vocabulary) -> Batch:
+    """Strings of character numbers [B, L] as a batch whose target is its source."""
+    tokens = torch.from_numpy(with_end(strings + vocabulary.learned_count, lengths))
+    return Batch(tokens, tokens)
+
+
+@dataclass(frozen=True)
+class CopyingStream:
+    """An endless training set of strings; batch t depends on the seed and t alone."""
+
+    data: CopyingData
+    vocabulary: Vocabulary
+    batch_size: int
+    seed: int
+
+    def batch(self, step: int) -> Batch:
+        """Batch `step`, counted from 0."""
+        rng = np.random.default_rng([self.seed, step])
+        return copying_batch(*self.data.strings(self.batch_size, rng), self.vocabulary)

@@ -1,0 +1,164 @@
+"""Greedy and beam-search decoding, all sources of a batch in parallel.
+
+A sequence that has produced the end token (for beams: a source that is settled) leaves the batch.
+Logits are the model's own: unscaled cosines where it normalises its features.
+
+Shape letters: B sources, K beams, S source length, T length limit, D model, V vocabulary.
+"""
+
+import torch
+from torch import Tensor
+
+from itekit.model import Transformer
+from itekit.stepping import Cached, Uncached
+from itekit.vocabulary import Vocabulary
+
+END, START = Vocabulary.end_id, Vocabulary.start_id
+
+
+def _check(source: Tensor, limit: int) -> None:
+    if source.dim() != 2 or source.shape[1] == 0 or not source.shape[0]:
+        raise ValueError(f"sources must be [B, S] with B, S > 0, found {list(source.shape)}")
+    if limit < 1:
+        raise ValueError(f"the length limit must be 1 or more, found {limit}")
+
+
+@torch.no_grad()
+def greedy(model: Transformer, U: Tensor, source: Tensor, limit: int, cached: bool = True) -> Tensor:
+    """The most probable token at each position, until the end token or `limit` tokens.
+
+    Args:
+        U: [V, D]; source: int64 [B, S], padded with 0.
+        limit: largest number of tokens produced, the end token included.
+        cached: False recomputes the prefix at each step, for comparison.
+
+    Returns:
+        int64 [B, limit]: tokens without the end token, padded with 0.
+
+    Raises:
+        ValueError: no sources, or a limit below 1.
+    """
+    _check(source, limit)
+    stepper = (Cached if cached else Uncached)(model, U, source, limit)
+    output = torch.zeros(len(source), limit, dtype=torch.int64, device=source.device)
+    active = torch.arange(len(source), device=source.device)
+    tokens = torch.full_like(active, START)
+    going = torch.ones_like(active, dtype=torch.bool)
+    for position in range(limit):
+        tokens = stepper.step(tokens, position).argmax(dim=-1)
+        going &= tokens != END
+        output[active[going], position] = tokens[going]
+        # Dropping rows copies the cache: worth it once an eighth of them have finished.
+        if going.sum() <= 0.875 * len(going):
+            rows = going.nonzero()[:, 0]
+            if not len(rows):
+                break
+            stepper.select(rows)
+            active, tokens, going = active[rows], tokens[rows], going[rows]
+    return output
+
+
+@torch.no_grad()
+def beam(model: Transformer, U: Tensor, source: Tensor, limit: int, size: int = 3,
+         cached: bool = True) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Beam search with scores log-probability / length (paper, section "LTL Solving": size 3).
+
+    At each step the 2 × K best continuations of a source are looked at: those of the first K that
+    end are finished, the K best of the others go on. A source is settled when K finished sequences
+    score at least as high as its best unfinished one does now. With size 1 this is greedy decoding.
+
+    Args:
+        U: [V, D]; source: int64 [B, S], padded with 0.
+        limit: largest number of tokens produced, the end token included.
+        size: K, the number of beams.
+        cached: False recomputes the prefix at each step, for comparison.
+
+    Returns:
+        tokens int64 [B, K, limit], best first, without the end token, padded with 0; and scores
+        float [B, K]. Sequences that reached the limit stand only where none finished.
+
+    Raises:
+        ValueError: no sources, or a limit or size below 1.
+    """
+    _check(source, limit)
+    if size < 1:
+        raise ValueError(f"the beam size must be 1 or more, found {size}")
+    search = _Beams(len(source), size, limit, source.device)
+    stepper = (Cached if cached else Uncached)(model, U, source, limit)
+    stepper.select(torch.arange(len(source), device=source.device).repeat_interleave(size))
+    for position in range(limit):
+        logits = stepper.step(search.tokens.flatten(), position)
+        came_from = search.extend(torch.log_softmax(logits, dim=-1), position)
+        rows = search.drop_settled(position)
+        if rows is None:
+            stepper.select_prefix(came_from.flatten())
+        elif len(rows):
+            stepper.select(came_from[rows].flatten())
+        else:
+            break
+    return search.result()
+
+
+class _Beams:
+    """The beams of all sources that are not settled, and what has finished so far."""
+
+    def __init__(self, sources: int, size: int, limit: int, device: torch.device):
+        self.size, self.limit = size, limit
+        self.active = torch.arange(sources, device=device)
+        self.tokens = torch.full((sources, size), START, device=device)
+        self.prefixes = torch.zeros(sources, size, limit, dtype=torch.int64, device=device)
+        self.scores = torch.full((sources, size), -torch.inf, device=device)
+        self.scores[:, 0] = 0.0  # all beams start alike: only one of them counts
+        self.finished = self.prefixes.clone()
+        self.finished_scores = torch.full_like(self.scores, -torch.inf)
+        self._results = self.prefixes.clone(), self.finished_scores.clone()
+
+    def extend(self, log_probabilities: Tensor, position: int) -> Tensor:
+        """Extend by one token; returns for each beam [B, K] the row that it came from."""
+        B, K = self.tokens.shape
+        totals = self.scores[:, :, None] + log_probabilities.unflatten(0, (B, K))
+        V = totals.shape[2]
+        scores, index = totals.flatten(1).topk(min(2 * K, K * V), dim=1)
+        parents, tokens = index // V, index % V
+        prefixes = self._gather(self.prefixes, parents)
+        ends = tokens == END
+
+        eligible = ends & (torch.arange(ends.shape[1], device=ends.device) < K)
+        done = (scores / (position + 1)).masked_fill(~eligible, -torch.inf)
+        self.finished_scores, best = torch.cat([self.finished_scores, done], 1).topk(K, dim=1)
+        self.finished = self._gather(torch.cat([self.finished, prefixes], 1), best)
+
+        self.scores, kept = scores.masked_fill(ends, -torch.inf).topk(K, dim=1)
+        self.tokens = tokens.gather(1, kept)
+        self.prefixes = self._gather(prefixes, kept)
+        self.prefixes[:, :, position] = self.tokens
+        first_row = torch.arange(B, device=tokens.device)[:, None] * K
+        return first_row + parents.gather(1, kept)
+
+    def drop_settled(self, position: int) -> Tensor | None:
+        """Store the results of settled sources; the rows that go on, or None if all do."""
+        last = position + 1 == self.limit
+        best_going = self.scores[:, 0] / (position + 1)
+        settled = (self.finished_scores[:, -1] >= best_going) | last
+        if not settled.any():
+            return None
+        tokens, scores = self._results
+        none = torch.isinf(self.finished_scores[:, :1])  # reached the limit: take what there is
+        tokens[self.active[settled]] = torch.where(
+            none[..., None], self.prefixes, self.finished
+        )[settled]  # fmt: skip
+        scores[self.active[settled]] = torch.where(
+            none, self.scores / (position + 1), self.finished_scores
+        )[settled]  # fmt: skip
+        rows = (~settled).nonzero()[:, 0]
+        for name in ("active", "tokens", "prefixes", "scores", "finished", "finished_scores"):
+            setattr(self, name, getattr(self, name)[rows])
+        return rows
+
+    def result(self) -> tuple[Tensor, Tensor]:
+        """Tokens [B, K, T] and scores [B, K] of all sources."""
+        return self._results
+
+    @staticmethod
+    def _gather(sequences: Tensor, index: Tensor) -> Tensor:
+        return sequences.gather(1, index[..., None].expand(-1, -1, sequences.shape[2]))

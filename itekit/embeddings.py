@@ -1,0 +1,186 @@
+"""Makers of the embedding matrix U (paper, section "Embedding matrix", equation "embed").
+
+The embedding matrix is a value: a maker returns U of shape [V, D] for a vocabulary, and the model
+takes U for encoder input, decoder input and output projection alike (three-way weight tying). The
+proposed method and its baselines differ in the maker alone.
+
+Shape letters: V vocabulary, D model, n non-interchangeable tokens, m interchangeable tokens.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from itekit.random_vectors import METHODS, random_vectors, sampling_set_size
+from itekit.vocabulary import Vocabulary
+
+
+class DualPartEmbedding(nn.Module):
+    """The proposed embedding: a shared learned part beside a random distinguishing part.
+
+    Row i of U is f_fn([f_bn(L_i), 0]) for a non-interchangeable token and
+    f_fn([f_bn(α), f_bn(β_i)]) for an interchangeable one, with α learned once for each class of
+    interchangeable tokens and β_i drawn anew at each call, unique within its class.
+
+    Args:
+        vocabulary: gives n and the number of classes; the sizes of the classes do not matter.
+        d_model: D, the width of U.
+        d_beta: width of the random part, at least 1 and less than D.
+        method: one of `random_vectors.METHODS`.
+        f_bn: normalise the learned and the random part, each by itself.
+        f_fn: normalise the full row (and, in the model, the feature vector).
+
+    Raises:
+        ValueError: an unknown method, or a width out of range.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, d_model: int, d_beta: int, method: str,
+                 f_bn: bool = True, f_fn: bool = True):  # fmt: skip
+        super().__init__()
+        if not 0 < d_beta < d_model:
+            raise ValueError(f"d_beta must be between 1 and {d_model - 1}, found {d_beta}")
+        sampling_set_size(method, d_beta)  # checks the method
+        self.d_model, self.d_beta, self.method = d_model, d_beta, method
+        self.f_bn, self.f_fn = f_bn, f_fn
+        d_alpha = d_model - d_beta
+        self.learned = nn.Parameter(torch.randn(vocabulary.learned_count, d_alpha))
+        self.shared = nn.Parameter(torch.randn(len(vocabulary.class_sizes), d_alpha))
+
+    def matrix(self, vocabulary: Vocabulary, generator: torch.Generator) -> Tensor:
+        """U for `vocabulary`, with a fresh random part.
+
+        Args:
+            vocabulary: the training vocabulary or an extension of it.
+            generator: a CPU generator; the same state gives the same U on every device.
+
+        Returns:
+            Float tensor [V, D]; differentiable with respect to the learned part.
+
+        Raises:
+            ValueError: other fixed tokens or classes than at construction.
+            SamplingSetTooSmallError: the sampling set has fewer vectors than a class has tokens.
+        """
+        expected = (len(self.learned), len(self.shared))
+        found = (vocabulary.learned_count, len(vocabulary.class_sizes))
+        if found != expected:
+            raise ValueError(
+                "this embedding was made for {} non-interchangeable tokens and {} "
+                "interchangeable classes, found {} and {}".format(*expected, *found)
+            )
+        learned, shared = self.learned, self.shared
+        random = torch.cat([
+            random_vectors(self.method, size, self.d_beta, generator)
+            for size in vocabulary.class_sizes
+        ]).to(learned)  # fmt: skip
+        if self.f_bn:
+            learned, shared, random = (normalize(x, dim=-1) for x in (learned, shared, random))
+        class_of_row = [k for k, size in enumerate(vocabulary.class_sizes) for _ in range(size)]
+        zeros = learned.new_zeros(len(learned), self.d_beta)
+        U = torch.cat([
+            torch.cat([learned, zeros], dim=1),
+            torch.cat([shared[class_of_row], random], dim=1),
+        ])  # fmt: skip
+        return normalize(U, dim=-1) if self.f_fn else U
+
+
+class LearnedEmbedding(nn.Module):
+    """Ordinary embeddings, one learned row a token: the plain and the full-vocabulary baseline."""
+
+    def __init__(self, vocabulary: Vocabulary, d_model: int, f_fn: bool = True):
+        super().__init__()
+        self.d_model, self.f_fn = d_model, f_fn
+        self.learned = nn.Parameter(torch.randn(len(vocabulary), d_model))
+
+    def matrix(self, vocabulary: Vocabulary, generator: torch.Generator | None = None) -> Tensor:
+        """U, [V, D]; `generator` is not used.
+
+        Raises:
+            ValueError: the vocabulary has a token without a learned row.
+        """
+        if len(vocabulary) != len(self.learned):
+            raise ValueError(
+                f"learned embeddings cannot be extended: there are rows for {len(self.learned)} "
+                f"tokens, and the vocabulary has {len(vocabulary)}"
+            )
+        return normalize(self.learned, dim=-1) if self.f_fn else self.learned
+
+
+class AlphaRenamingEmbedding(LearnedEmbedding):
+    """The alpha-renaming baseline (paper, section "Experiments", third baseline).
+
+    One learned row for each token of the *test* vocabulary. In training mode each call gives the
+    (smaller) training vocabulary a random ordered choice of rows, which renames its tokens at
+    random; in evaluation mode rows go to tokens in order.
+
+    Args:
+        vocabulary: the test vocabulary, one interchangeable class or more.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, d_model: int, f_fn: bool = True):
+        super().__init__(vocabulary, d_model, f_fn)
+        self.learned_count, self.class_sizes = vocabulary.learned_count, vocabulary.class_sizes
+
+    def matrix(self, vocabulary: Vocabulary, generator: torch.Generator) -> Tensor:
+        """U, [V, D], for a vocabulary of at most as many interchangeable tokens as rows.
+
+        Raises:
+            ValueError: other fixed tokens or classes, or more tokens in a class than rows.
+        """
+        if vocabulary.learned_count != self.learned_count or len(vocabulary.class_sizes) != len(
+            self.class_sizes
+        ):
+            raise ValueError(
+                f"this embedding was made for {self.learned_count} non-interchangeable tokens and "
+                f"{len(self.class_sizes)} interchangeable classes, found "
+                f"{vocabulary.learned_count} and {len(vocabulary.class_sizes)}"
+            )
+        rows, start = [torch.arange(self.learned_count)], self.learned_count
+        for wanted, learned in zip(vocabulary.class_sizes, self.class_sizes, strict=True):
+            if wanted > learned:
+                raise ValueError(
+                    f"there are learned rows for {learned} interchangeable tokens, "
+                    f"and the vocabulary has {wanted}"
+                )
+            order = torch.randperm(learned, generator=generator) if self.training else torch.arange(learned)
+            rows.append(start + order[:wanted])
+            start += learned
+        chosen = self.learned[torch.cat(rows).to(self.learned.device)]
+        return normalize(chosen, dim=-1) if self.f_fn else chosen
+
+
+@dataclass(frozen=True)
+class EmbeddingConfig:
+    """Which maker of U, and its settings.
+
+    Attributes:
+        kind: "dual_part", "learned" or "alpha_renaming".
+        method, d_beta, f_bn: settings of the dual-part embedding; the others ignore them.
+        f_fn: normalise the rows of U and the feature vectors.
+    """
+
+    kind: str = "dual_part"
+    method: str = "hypercube_vertices"
+    d_beta: int = 6
+    f_bn: bool = True
+    f_fn: bool = True
+
+    def __post_init__(self):
+        kinds = ("dual_part", "learned", "alpha_renaming")
+        if self.kind not in kinds:
+            raise ValueError(f"unknown embedding {self.kind!r}: expected one of {', '.join(kinds)}")
+        if self.method not in METHODS:
+            raise ValueError(
+                f"unknown method {self.method!r}: expected one of {', '.join(METHODS)}"
+            )
+
+    def build(self, training: Vocabulary, test: Vocabulary, d_model: int) -> nn.Module:
+        """The maker for a training vocabulary; only alpha-renaming needs to know the test one."""
+        if self.kind == "dual_part":
+            return DualPartEmbedding(
+                training, d_model, self.d_beta, self.method, self.f_bn, self.f_fn
+            )
+        if self.kind == "learned":
+            return LearnedEmbedding(training, d_model, self.f_fn)
+        return AlphaRenamingEmbedding(test, d_model, self.f_fn)

@@ -1,0 +1,159 @@
+"""Evaluation of copying: edit distance over the grid of unique characters × length.
+
+Paper, appendix "Copying Task Experiments": greedy decoding, 100 strings a cell, the mean over 10
+random embeddings; and "Sensitivity to randomness in embeddings": the draw with the median
+cross-entropy as a proxy for the mean.
+
+Shape letters: G rows and columns of the grid, N strings, S length, V vocabulary.
+"""
+
+import statistics
+
+import numpy as np
+import torch
+from rapidfuzz.distance import Levenshtein
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+from tqdm.auto import tqdm
+
+from itekit.data import Batch, copying_batch
+from itekit.decoding import greedy
+from itekit.network import Network, seeded
+from itekit.vocabulary import Vocabulary
+
+TEST_SEED = 1_000_003
+DECODING_TOKENS = 32_768  # strings × length decoded at once
+
+
+def edit_distances(predictions: Tensor, targets: Tensor) -> np.ndarray:
+    """Levenshtein distance of each row, padding (0) left out.
+
+    Args:
+        predictions: int64 [N, any]; targets: int64 [N, any].
+
+    Returns:
+        int64 [N].
+    """
+    pairs = zip(predictions.tolist(), targets.tolist(), strict=True)
+    return np.array([Levenshtein.distance(_strip(p), _strip(t)) for p, t in pairs], dtype=np.int64)
+
+
+def _strip(row: list[int]) -> list[int]:
+    return [token for token in row if token > Vocabulary.end_id]
+
+
+def copy_strings(network: Network, U: Tensor, batch: Batch) -> Tensor:
+    """Greedy copies of a batch's sources, at most twice as long as the longest: int64 [N, 2S]."""
+    return greedy(network.model, U, batch.source, 2 * (batch.source.shape[1] - 1))
+
+
+def length_batch(network: Network, length: int, uniques: list[int], seed: int) -> Batch:
+    """All strings of one length of the experiment's grid, cell after cell."""
+    experiment = network.experiment
+    strings = np.concatenate([experiment.grid.strings(u, length, seed) for u in uniques])
+    lengths = np.full(len(strings), length)
+    device = next(network.model.parameters()).device
+    return copying_batch(strings, lengths, experiment.test_vocabulary).to(device)
+
+
+def _chunks(batch: Batch) -> list[Batch]:
+    size = max(1, DECODING_TOKENS // batch.source.shape[1])
+    pairs = zip(batch.source.split(size), batch.target.split(size), strict=True)
+    return [Batch(source, target) for source, target in pairs]
+
+
+class GridEvaluation:
+    """Evaluates one network on its experiment's grid.
+
+    A network with ordinary embeddings cannot read characters beyond its vocabulary; there the
+    prediction is taken to be empty, as in the paper, so that the distance is the length.
+
+    Args:
+        network: in evaluation mode.
+        seed: of the evaluation strings and of the random embeddings.
+        progress: show a bar.
+    """
+
+    def __init__(self, network: Network, seed: int = TEST_SEED, progress: bool = True):
+        self.network, self.seed, self.progress = network, seed, progress
+        experiment = network.experiment
+        extends = experiment.embedding.kind != "learned"
+        known = experiment.test_characters if extends else experiment.data.characters
+        self.vocabulary = experiment.test_vocabulary if extends else experiment.vocabulary
+        self.draws = experiment.draws if experiment.embedding.kind == "dual_part" else 1
+        self.axis = experiment.grid.axis
+        self.readable = {s: [u for u in self.axis if u <= min(s, known)] for s in self.axis}
+
+    def matrix(self, draw: int) -> Tensor:
+        """U of random draw `draw`."""
+        return self.network.matrix(self.vocabulary, seeded(self.seed, draw))
+
+    @torch.no_grad()
+    def grid(self, draw: int, bar: tqdm | None = None) -> np.ndarray:
+        """Mean edit distance of each cell for one draw: float [G, G], NaN where impossible."""
+        U, axis = self.matrix(draw), self.axis
+        result = np.array([[float(s) if u <= s else np.nan for s in axis] for u in axis])
+        for column, length in enumerate(axis):
+            uniques = self.readable[length]
+            if uniques:
+                batch = length_batch(self.network, length, uniques, self.seed)
+                distances = np.concatenate([
+                    edit_distances(copy_strings(self.network, U, chunk), chunk.target)
+                    for chunk in _chunks(batch)
+                ])  # fmt: skip
+                result[: len(uniques), column] = distances.reshape(len(uniques), -1).mean(axis=1)
+            if bar is not None:
+                bar.update()
+        return result
+
+    @torch.no_grad()
+    def cross_entropy(self, draw: int) -> float:
+        """Mean cross-entropy of the unscaled logits over the grid's strings, for one draw."""
+        U, total, count = self.matrix(draw), 0.0, 0
+        for length in self.axis:
+            if not self.readable[length]:
+                continue
+            batch = length_batch(self.network, length, self.readable[length], self.seed)
+            for chunk in _chunks(batch):
+                logits, targets = self.network.logits(U, chunk)
+                total += cross_entropy(logits, targets, reduction="sum").item()
+                count += len(targets)
+        return total / count
+
+    def run(self) -> dict:
+        """The result: the mean grid, each draw's mean, and the median-loss choice, as JSON."""
+        with tqdm(total=self.draws * len(self.axis), disable=not self.progress,
+                  desc=f"evaluate {self.network.experiment.name}") as bar:  # fmt: skip
+            grids = [self.grid(draw, bar) for draw in range(self.draws)]
+        losses = [self.cross_entropy(draw) for draw in range(self.draws)]
+        means = [float(np.nanmean(g)) for g in grids]
+        grid = np.mean(grids, axis=0)
+        chosen = median_draw(losses)
+        result = {
+            "axis": self.axis,
+            "samples_per_cell": self.network.experiment.grid.samples,
+            "mean_edit_distance": float(np.nanmean(grid)),
+            "mean_within_training_characters": self._mean_within(grid),
+            "grid": [[None if np.isnan(x) else round(float(x), 4) for x in row] for row in grid],
+            "draws": [
+                {"mean_edit_distance": m, "cross_entropy": c}
+                for m, c in zip(means, losses, strict=True)
+            ],
+            "median_draw": chosen,
+            "median_draw_mean_edit_distance": means[chosen],
+        }
+        if len(means) > 1:
+            result["spread"] = {
+                "min": min(means), "mean": statistics.mean(means), "max": max(means),
+                "std": statistics.stdev(means),
+            }  # fmt: skip
+        return result
+
+    def _mean_within(self, grid: np.ndarray) -> float:
+        rows = [u <= self.network.experiment.data.characters for u in self.axis]
+        return float(np.nanmean(grid[rows]))
+
+
+def median_draw(losses: list[float]) -> int:
+    """Index of the draw with the (upper) median loss: the paper's choice of an embedding."""
+    return sorted(range(len(losses)), key=losses.__getitem__)[len(losses) // 2]

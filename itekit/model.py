@@ -1,0 +1,162 @@
+"""The encoder-decoder transformer (Vaswani et al. 2017; paper, section "Experiments").
+
+Post-layer-norm, ReLU, RoPE, no final norm. The embedding matrix U is an argument, not a part of the
+model: its rows, times √D, are the inputs of both sides, and the features are projected on U
+(three-way weight tying; paper, section "Projection").
+
+Tokens are packed outside attention: N counts those that are not padding (see `attention.Layout`).
+
+Shape letters: B batch, S source length, T target length, N tokens, D model, H heads, V vocabulary.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import embedding, linear, normalize, relu
+
+from itekit.attention import CrossAttention, Layout, SelfAttention, causal_bias, padding_bias
+from itekit.dropout import Dropout, add_dropped, drop
+from itekit.vocabulary import PAD, SPECIAL, START
+
+_FORBIDDEN = [SPECIAL.index(PAD), SPECIAL.index(START)]
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Sizes of the transformer; the defaults are the paper's for copying (Table "Hyperparameter").
+
+    Attributes:
+        d_model: D; a multiple of 2 × heads.
+        layers: encoder layers, and as many decoder layers.
+        heads: attention heads.
+        d_ff: width of the feed-forward layers.
+        dropout: probability, after embedding, attention and feed-forward layers.
+        normalize_features: f_fn on the feature vectors, so that logits are cosines.
+    """
+
+    d_model: int = 64
+    layers: int = 2
+    heads: int = 4
+    d_ff: int = 64
+    dropout: float = 0.1
+    normalize_features: bool = True
+
+
+class FeedForward(nn.Module):
+    """Two linear layers with a ReLU between."""
+
+    def __init__(self, config: ModelConfig):
+        super().__init__()
+        self.inner = nn.Linear(config.d_model, config.d_ff)
+        self.outer = nn.Linear(config.d_ff, config.d_model)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.outer(relu(self.inner(x), inplace=True))
+
+
+def _norm(config: ModelConfig) -> nn.LayerNorm:
+    return nn.LayerNorm(config.d_model, eps=1e-6)
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention and feed-forward, each followed by residual and layer norm."""
+
+    def __init__(self, config: ModelConfig):
+        super().__init__()
+        self.attention = SelfAttention(config.d_model, config.heads, rope=True)
+        self.feed_forward = FeedForward(config)
+        self.norm_attention, self.norm_feed_forward = _norm(config), _norm(config)
+
+    def forward(self, x: Tensor, layout: Layout, bias: Tensor, dropout: Dropout | None) -> Tensor:
+        x = self.norm_attention(add_dropped(x, self.attention(x, layout, bias), dropout))
+        return self.norm_feed_forward(add_dropped(x, self.feed_forward(x), dropout))
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The encoded source: memory [N, D], its layout, and the additive mask [B, 1, 1, K]."""
+
+    memory: Tensor
+    layout: Layout
+    bias: Tensor
+
+
+class DecoderLayer(nn.Module):
+    """Causal self-attention, cross-attention and feed-forward, each with residual and norm."""
+
+    def __init__(self, config: ModelConfig):
+        super().__init__()
+        self.attention = SelfAttention(config.d_model, config.heads, rope=True)
+        self.cross = CrossAttention(config.d_model, config.heads, rope=True)
+        self.feed_forward = FeedForward(config)
+        self.norm_attention, self.norm_cross = _norm(config), _norm(config)
+        self.norm_feed_forward = _norm(config)
+
+    def forward(self, x: Tensor, layout: Layout, bias: Tensor, source: Encoded,
+                dropout: Dropout | None) -> Tensor:  # fmt: skip
+        x = self.norm_attention(add_dropped(x, self.attention(x, layout, bias), dropout))
+        keys_values = self.cross.keys_values(source.memory, source.layout)
+        return self._rest(x, layout, keys_values, source.bias, 0, dropout)
+
+    def step(self, x: Tensor, cache, keys_values, source_bias: Tensor, position: int) -> Tensor:
+        """One decoding step for x [B, D]; see `SelfAttention.step`."""
+        x = self.norm_attention(x + self.attention.step(x, cache, position))
+        return self._rest(x, Layout(len(x), 1), keys_values, source_bias, position, None)
+
+    def _rest(self, x, layout, keys_values, source_bias, start, dropout):
+        crossed = self.cross(x, layout, keys_values, source_bias, start)
+        x = self.norm_cross(add_dropped(x, crossed, dropout))
+        return self.norm_feed_forward(add_dropped(x, self.feed_forward(x), dropout))
+
+
+class Transformer(nn.Module):
+    """Encoder-decoder transformer that is given its embedding matrix.
+
+    Token identifiers follow `vocabulary.SPECIAL`: 0 padding, 1 end, 2 start.
+    """
+
+    def __init__(self, config: ModelConfig):
+        super().__init__()
+        self.config = config
+        self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
+        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))
+
+    def embed(self, U: Tensor, tokens: Tensor) -> Tensor:
+        """Rows of U [V, D] for tokens [N], times √D: [N, D]."""
+        return embedding(tokens, U * self.config.d_model**0.5)
+
+    def encode(self, U: Tensor, source: Tensor, dropout: Dropout | None = None) -> Encoded:
+        """Encode source [B, S], padded with 0."""
+        valid = source != 0
+        layout, bias = Layout.of(valid), padding_bias(valid)
+        x = drop(self.embed(U, layout.pack(source)), dropout)
+        for layer in self.encoder:
+            x = layer(x, layout, bias, dropout)
+        return Encoded(x, layout, bias)
+
+    def decode(self, U: Tensor, inputs: Tensor, layout: Layout, source: Encoded,
+               dropout: Dropout | None = None) -> Tensor:  # fmt: skip
+        """Features [N, D] for decoder inputs [B, T] (the start token, then the target)."""
+        bias = causal_bias(inputs.shape[1], inputs.device)
+        x = drop(self.embed(U, layout.pack(inputs)), dropout)
+        for layer in self.decoder:
+            x = layer(x, layout, bias, source, dropout)
+        return x
+
+    def project(self, U: Tensor, features: Tensor) -> Tensor:
+        """Logits [..., V] of features [..., D]: cosines when both are normalised.
+
+        Padding and start have the logit minus infinity: no output holds them.
+        """
+        if self.config.normalize_features:
+            features = normalize(features, dim=-1)
+        bias = U.new_zeros(len(U))
+        bias[_FORBIDDEN] = -torch.inf
+        return linear(features, U, bias)
+
+    def forward(self, U: Tensor, source: Tensor, inputs: Tensor, layout: Layout,
+                dropout: Dropout | None = None) -> Tensor:  # fmt: skip
+        """Logits [N, V] for source [B, S] and the decoder inputs [B, T] that `layout` keeps."""
+        encoded = self.encode(U, source, dropout)
+        return self.project(U, self.decode(U, inputs, layout, encoded, dropout))

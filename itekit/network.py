@@ -1,0 +1,111 @@
+"""A network: an embedding maker, a transformer and a loss, with the vocabulary they were made for."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from itekit.attention import Layout
+from itekit.checkpoints import load_modules, read_checkpoint, save_checkpoint
+from itekit.data import Batch
+from itekit.dropout import Dropout
+from itekit.experiments import CopyingExperiment
+from itekit.losses import AdaCos, CrossEntropy
+from itekit.model import Transformer
+from itekit.vocabulary import Vocabulary
+
+
+def seeded(seed: int, *stream: int, device: str | torch.device = "cpu") -> torch.Generator:
+    """A generator for one purpose: `stream` tells apart the uses of one seed."""
+    state = np.random.SeedSequence([seed, *stream]).generate_state(1, np.uint64)[0]
+    return torch.Generator(device).manual_seed(int(state >> 1))
+
+
+@dataclass
+class Network:
+    """What is trained, saved and evaluated together.
+
+    Attributes:
+        experiment: the settings from which the parts were built.
+        embedding: the maker of U.
+        model: the transformer.
+        loss: cross-entropy or AdaCos (which holds the scale).
+        trained: what is known about the training: steps, seconds, versions, hardware, command.
+    """
+
+    experiment: CopyingExperiment
+    embedding: nn.Module
+    model: Transformer
+    loss: nn.Module
+    trained: dict
+
+    @classmethod
+    def build(cls, experiment: CopyingExperiment) -> "Network":
+        """An untrained network; the experiment's seed decides the weights."""
+        with torch.random.fork_rng(devices=[]):
+            torch.random.default_generator.manual_seed(seeded(experiment.seed, 0).initial_seed())
+            embedding = experiment.embedding.build(
+                experiment.vocabulary, experiment.test_vocabulary, experiment.model.d_model
+            )
+            model = Transformer(experiment.model)
+        classes = len(experiment.vocabulary)
+        loss = AdaCos(classes) if experiment.adacos else CrossEntropy()
+        return cls(experiment, embedding, model, loss, {})
+
+    @property
+    def modules(self) -> dict[str, nn.Module]:
+        """The parts under the names that checkpoints use."""
+        return {"embedding": self.embedding, "model": self.model, "loss": self.loss}
+
+    def train(self, mode: bool = True) -> "Network":
+        """Switch to training mode (or, with False, to evaluation)."""
+        for module in self.modules.values():
+            module.train(mode)
+        return self
+
+    def to(self, device: torch.device | str) -> "Network":
+        """Move every part to a device."""
+        for module in self.modules.values():
+            module.to(device)
+        return self
+
+    def batch_loss(self, batch: Batch, generator: torch.Generator,
+                   dropout: Dropout | None = None) -> Tensor:  # fmt: skip
+        """Loss of a batch over the training vocabulary, with U drawn from `generator`."""
+        U = self.embedding.matrix(self.experiment.vocabulary, generator)
+        logits, targets = self.logits(U, batch, dropout)
+        return self.loss(logits, targets)
+
+    def logits(self, U: Tensor, batch: Batch, dropout: Dropout | None = None):
+        """Logits [N, V] and targets [N] of a batch's tokens."""
+        layout = Layout.of(batch.target != 0)
+        logits = self.model(U, batch.source, batch.inputs, layout, dropout)
+        return logits, layout.pack(batch.target)
+
+    @torch.no_grad()
+    def matrix(self, vocabulary: Vocabulary, generator: torch.Generator) -> Tensor:
+        """U [V, D] for evaluation on `vocabulary`."""
+        return self.embedding.matrix(vocabulary, generator)
+
+    def save(self, path: Path, extra: dict | None = None, tensors: dict | None = None) -> None:
+        """Write a checkpoint, atomically; see `checkpoints.save_checkpoint`."""
+        metadata = {"experiment": self.experiment.to_json(), "trained": self.trained}
+        save_checkpoint(path, self.modules, metadata | (extra or {}), tensors)
+
+    @classmethod
+    def load(cls, path: Path, experiment: CopyingExperiment | None = None) -> "Network":
+        """Read a checkpoint, in evaluation mode.
+
+        Args:
+            experiment: what the checkpoint is expected to be of; by default whatever it says.
+
+        Raises:
+            CheckpointError: missing, damaged, or of other sizes or vocabulary than expected.
+        """
+        tensors, metadata = read_checkpoint(path)
+        network = cls.build(experiment or CopyingExperiment.from_json(metadata["experiment"]))
+        load_modules(path, network.modules, tensors)
+        network.trained = metadata.get("trained", {})
+        return network.train(False)

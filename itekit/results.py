@@ -1,0 +1,142 @@
+"""Results: small JSON files in data/results, each with its settings, command and hardware."""
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+
+from itekit.evaluation import GridEvaluation
+from itekit.experiments import CopyingExperiment, experiment
+from itekit.files import write_json
+from itekit.network import Network
+from itekit.provenance import provenance
+from itekit.training import FINISHED, Trainer, read_log
+
+ROOT = Path(__file__).resolve().parent.parent
+CHECKPOINTS, RESULTS = ROOT / "data" / "checkpoints", ROOT / "data" / "results"
+RUNS = ROOT / "runs"
+LOG_RECORDS = 200
+
+
+class MissingResultError(FileNotFoundError):
+    """A result or checkpoint that is neither shipped nor made yet; the message says the command."""
+
+
+def checkpoint_path(made: CopyingExperiment) -> Path:
+    """Where the shipped checkpoint of an experiment is."""
+    return CHECKPOINTS / f"{made.slug}.safetensors"
+
+
+def load_network(name: str, scale: str | None = None, seed: int = 0) -> Network:
+    """The shipped network of an experiment.
+
+    Raises:
+        MissingResultError: no checkpoint is shipped at this scale and seed.
+    """
+    made = experiment(name, scale, seed)
+    path = checkpoint_path(made)
+    if not path.exists():
+        raise MissingResultError(
+            f"no checkpoint {path.name} in {path.parent}; train one: "
+            f"python -m itekit train {name} --scale {made.scale} --seed {seed}"
+        )
+    return Network.load(path)
+
+
+def load_or_train(name: str, scale: str | None = None, seed: int = 0, train: bool = False,
+                  directory: Path = RUNS, progress: bool = True) -> Network:  # fmt: skip
+    """The shipped network if there is one, else one trained here (and kept in `directory`).
+
+    Args:
+        train: train even if a checkpoint is shipped.
+    """
+    made = experiment(name, scale, seed)
+    if not train and checkpoint_path(made).exists():
+        return Network.load(checkpoint_path(made))
+    finished = Path(directory) / made.slug / FINISHED
+    if finished.exists():
+        return Network.load(finished, made)
+    return Trainer(made, finished.parent).run(progress=progress)
+
+
+def publish(made: CopyingExperiment, directory: Path) -> list[Path]:
+    """Copy a finished run to data/: its network, and its log thinned to some 200 records.
+
+    Raises:
+        CheckpointError: the run in `directory` is not finished, or is of another experiment.
+    """
+    network = Network.load(Path(directory) / FINISHED, made)
+    network.save(checkpoint_path(made))
+    records = read_log(directory)
+    every = max(1, len(records) // LOG_RECORDS)
+    thinned = [
+        r for i, r in enumerate(records) if i % every == every - 1 or "validation_loss" in r
+    ]
+    log = RESULTS / f"{made.slug}.log.json"
+    write_json(log, thinned)
+    return [checkpoint_path(made), log]
+
+
+def load_log(name: str, scale: str | None = None, seed: int = 0) -> list[dict]:
+    """The thinned training log of a shipped run, for `plots.training_curves`.
+
+    Raises:
+        MissingResultError: none is shipped at this scale and seed.
+    """
+    made = experiment(name, scale, seed)
+    path = RESULTS / f"{made.slug}.log.json"
+    if not path.exists():
+        raise MissingResultError(
+            f"no training log {path.name} in {path.parent}; make it: "
+            f"python -m itekit train {name} --scale {made.scale} --seed {seed} --publish"
+        )
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def evaluate(network: Network, progress: bool = True) -> dict:
+    """Evaluate a copying network on its grid; the result with its provenance, as JSON."""
+    started = time.perf_counter()
+    result = GridEvaluation(network, progress=progress).run()
+    return {
+        "name": network.experiment.name,
+        "scale": network.experiment.scale,
+        "seed": network.experiment.seed,
+        "result": result,
+        "experiment": network.experiment.to_json(),
+        "trained": network.trained,
+        "evaluated": provenance() | {"seconds": round(time.perf_counter() - started, 1)},
+    }
+
+
+def save_result(result: dict, directory: Path = RESULTS) -> Path:
+    """Write a result as NAME-SCALE-sSEED.json, atomically; returns the path."""
+    slug = f"{result['name'].replace('/', '-')}-{result['scale']}-s{result['seed']}"
+    path = Path(directory) / f"{slug}.json"
+    write_json(path, result)
+    return path
+
+
+def load_result(name: str, scale: str | None = None, seed: int = 0) -> dict:
+    """A shipped result, its grid as a float array with NaN for impossible cells.
+
+    Raises:
+        MissingResultError: there is none at this scale and seed.
+    """
+    made = experiment(name, scale, seed)
+    path = RESULTS / f"{made.slug}.json"
+    if not path.exists():
+        raise MissingResultError(
+            f"no result {path.name} in {path.parent}; make it: "
+            f"python -m itekit evaluate {name} --scale {made.scale} --seed {seed}"
+        )
+    result = json.loads(path.read_text(encoding="utf-8"))
+    result["result"]["grid"] = np.array(result["result"]["grid"], dtype=float)
+    return result
+
+
+def results(name: str, scale: str | None = None) -> list[dict]:
+    """All shipped results of an experiment at a scale, one for each seed, in order of seed."""
+    slug = experiment(name, scale).slug.rsplit("-s", 1)[0]
+    seeds = sorted(int(p.stem.rsplit("-s", 1)[1]) for p in RESULTS.glob(f"{slug}-s*.json"))
+    return [load_result(name, scale, seed) for seed in seeds]

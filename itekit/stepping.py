@@ -1,0 +1,79 @@
+"""One decoding step at a time, with a key/value cache or (the reference) without.
+
+Both classes answer the same two calls, so that the searches in `decoding` run on either.
+
+Shape letters: B rows decoded in parallel, S source length, T length limit, D model, H heads,
+V vocabulary.
+"""
+
+import torch
+from torch import Tensor
+
+from itekit.attention import Layout, padded
+from itekit.model import Encoded, Transformer
+
+
+class Cached:
+    """Keys and values of self-attention are kept in preallocated tensors [B, H, T, d] a layer;
+    those of cross-attention are computed once.
+
+    Args:
+        model: in evaluation mode.
+        U: [V, D]; source: int64 [B, S], padded with 0.
+        limit: T, the largest number of steps.
+    """
+
+    def __init__(self, model: Transformer, U: Tensor, source: Tensor, limit: int):
+        self.model, self.U = model, U
+        encoded = model.encode(U, source)
+        self.bias = encoded.bias
+        self.source = [
+            layer.cross.keys_values(encoded.memory, encoded.layout) for layer in model.decoder
+        ]
+        heads = model.config.heads
+        shape = (len(source), heads, padded(limit, U.device), U.shape[1] // heads)
+        self.own = [(U.new_zeros(shape), U.new_zeros(shape)) for _ in model.decoder]
+
+    def step(self, tokens: Tensor, position: int) -> Tensor:
+        """Logits [B, V] after `tokens` [B] at `position`."""
+        x = self.model.embed(self.U, tokens)
+        for layer, own, source in zip(self.model.decoder, self.own, self.source, strict=True):
+            x = layer.step(x, own, source, self.bias, position)
+        return self.model.project(self.U, x)
+
+    def select(self, rows: Tensor) -> None:
+        """Keep, repeat or reorder rows of the batch: int64 [any number]."""
+        self.select_prefix(rows)
+        self.source = [(k[rows], v[rows]) for k, v in self.source]
+        self.bias = self.bias[rows]
+
+    def select_prefix(self, rows: Tensor) -> None:
+        """Reorder among rows of the same source: only what depends on the prefix moves."""
+        self.own = [(k[rows], v[rows]) for k, v in self.own]
+
+
+class Uncached:
+    """Recomputes the whole prefix at each step: the reference for tests and benchmarks."""
+
+    def __init__(self, model: Transformer, U: Tensor, source: Tensor, limit: int):
+        self.model, self.U = model, U
+        encoded = model.encode(U, source)
+        self.memory, self.bias = encoded.layout.unpack(encoded.memory), encoded.bias
+        self.prefix = source.new_zeros(len(source), 0)
+
+    def step(self, tokens: Tensor, position: int) -> Tensor:
+        """Logits [B, V] after `tokens` [B] at `position`."""
+        self.prefix = torch.cat([self.prefix, tokens[:, None]], dim=1)
+        layout = Layout(*self.prefix.shape)
+        encoded = Encoded(self.memory.flatten(0, 1), Layout(*self.memory.shape[:2]), self.bias)
+        features = self.model.decode(self.U, self.prefix, layout, encoded)
+        return self.model.project(self.U, layout.unpack(features)[:, -1])
+
+    def select(self, rows: Tensor) -> None:
+        """Keep, repeat or reorder rows of the batch: int64 [any number]."""
+        self.select_prefix(rows)
+        self.memory, self.bias = self.memory[rows], self.bias[rows]
+
+    def select_prefix(self, rows: Tensor) -> None:
+        """Reorder among rows of the same source."""
+        self.prefix = self.prefix[rows]

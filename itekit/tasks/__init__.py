@@ -1,0 +1,1 @@
+"""The tasks: copying (here), LTL solving and propositional assignment. No torch in this package."""

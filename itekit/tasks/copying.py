@@ -1,0 +1,117 @@
+"""Copying with an extendable vocabulary (paper, appendix "Copying Task Experiments").
+
+A string is given, and the model is to produce it. Training strings hold few characters and are
+short; evaluation strings hold up to 30 (or 160) characters, arranged in a grid: rows for the number
+of unique characters, columns for the length, so that its lower half is impossible.
+
+Strings are integer arrays, character 0 the first of the alphabet; 10 million of them are never
+stored: batch t of a seed is generated when it is asked for, always the same.
+
+Shape letters: N strings, S length.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from itekit.vocabulary import Vocabulary
+
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+
+def alphabet(size: int) -> tuple[str, ...]:
+    """`size` characters: letters and digits first, then one CJK ideograph each.
+
+    Raises:
+        ValueError: more than 10,000 are asked for, or fewer than 1.
+    """
+    if not 1 <= size <= 10_000:
+        raise ValueError(f"an alphabet has 1 to 10000 characters, {size} were asked for")
+    return tuple(LETTERS[:size]) + tuple(chr(0x4E00 + i) for i in range(size - len(LETTERS)))
+
+
+def copying_vocabulary(characters: int) -> Vocabulary:
+    """The vocabulary of the copying task: special tokens and one class of interchangeable ones."""
+    return Vocabulary(interchangeable=(alphabet(characters),))
+
+
+@dataclass(frozen=True)
+class CopyingData:
+    """Random strings: uniform length, uniform characters.
+
+    Attributes:
+        minimum, maximum: lengths, both included.
+        characters: size of the alphabet the strings are drawn from.
+
+    Raises:
+        ValueError: an empty range of lengths, a length below 1, or no characters.
+    """
+
+    minimum: int = 5
+    maximum: int = 10
+    characters: int = 5
+
+    def __post_init__(self):
+        if not 1 <= self.minimum <= self.maximum:
+            raise ValueError(
+                f"lengths must satisfy 1 <= minimum <= maximum, "
+                f"found {self.minimum} and {self.maximum}"
+            )
+        alphabet(self.characters)
+
+    def strings(self, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """`count` strings: characters int64 [N, maximum] and lengths int64 [N]."""
+        lengths = rng.integers(self.minimum, self.maximum + 1, count)
+        characters = rng.integers(0, self.characters, (count, self.maximum))
+        return characters, lengths
+
+
+def strings_with_unique(count: int, length: int, unique: int, rng: np.random.Generator):
+    """`count` strings with exactly `unique` different characters, the first of the alphabet.
+
+    Each character is placed once, the rest is filled uniformly, and every string is shuffled.
+
+    Returns:
+        int64 [N, length].
+
+    Raises:
+        ValueError: `unique` is not in 1..length.
+    """
+    if not 1 <= unique <= length:
+        raise ValueError(
+            f"a string of length {length} has 1 to {length} unique characters, not {unique}"
+        )
+    strings = rng.integers(0, unique, (count, length))
+    strings[:, :unique] = np.arange(unique)
+    return rng.permuted(strings, axis=1)
+
+
+@dataclass(frozen=True)
+class EvaluationGrid:
+    """The evaluation set: strings for every pair of unique characters and length.
+
+    Attributes:
+        minimum: the smallest length and number of unique characters (3 in the paper).
+        maximum: the largest of both (30 in the paper: a 28 × 28 grid, 406 cells possible).
+        samples: strings in each cell (100 in the paper; 20 for the scaled-up task).
+        stride: take every stride-th row and column (1 in the paper).
+    """
+
+    minimum: int = 3
+    maximum: int = 30
+    samples: int = 100
+    stride: int = 1
+
+    @property
+    def axis(self) -> list[int]:
+        """The lengths, which are also the numbers of unique characters."""
+        return list(range(self.minimum, self.maximum + 1, self.stride))
+
+    def cells(self) -> list[tuple[int, int]]:
+        """Possible pairs (unique, length), rows first."""
+        return [(u, s) for u in self.axis for s in self.axis if u <= s]
+
+    def strings(self, unique: int, length: int, seed: int) -> np.ndarray:
+        """The strings of one cell, int64 [samples, length]; the seed and the cell decide them."""
+        rng = np.random.default_rng([seed, unique, length])
+        return strings_with_unique(self.samples, length, unique, rng)
