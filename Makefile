@@ -22,6 +22,7 @@ REQUIREMENTS ?= requirements.txt
 
 BIN := .venv/bin
 READY := .venv/itekit-ready
+SETTINGS := .venv/share/jupyter/lab/settings
 NOTEBOOKS := $(wildcard notebooks/*.ipynb notebooks/solutions/*.ipynb)
 BENCHMARKS := $(sort $(wildcard tests/benchmarks/*.py))
 WORKERS ?= 2
@@ -42,6 +43,8 @@ $(READY): $(REQUIREMENTS) pyproject.toml
 		$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps -e .; } || \
 		{ echo "The set-up stopped: the lines above say why. Once mended, the same command" \
 		"goes on from here."; exit 1; }
+	@mkdir -p $(SETTINGS) && printf '%s\n' '{"@jupyterlab/apputils-extension:notification":' \
+		'{"fetchNews": "false", "checkForUpdates": false}}' > $(SETTINGS)/overrides.json
 	@touch $(READY)
 
 run: $(READY)

@@ -31,6 +31,14 @@ def refresh_command(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def readme_command(arguments: argparse.Namespace) -> int:
+    """Rewrite what README.md takes from the results, and its picture."""
+    from itekit.readme import refresh
+
+    print("\n".join(refresh()))
+    return 0
+
+
 def doctor_command(arguments: argparse.Namespace) -> int:
     """Print what works here."""
     from itekit.doctor import main as doctor
@@ -118,6 +126,9 @@ def make_parser() -> argparse.ArgumentParser:
     _add_experiment(evaluate)
     evaluate.add_argument("--checkpoint", metavar="FILE", help="default: the own or shipped run")
     evaluate.set_defaults(function=evaluate_command)
+
+    readme = commands.add_parser("readme", help="rewrite README.md's tables from the results")
+    readme.set_defaults(function=readme_command)
 
     doctor = commands.add_parser("doctor", help="say what works here and how to mend the rest")
     doctor.set_defaults(function=doctor_command)

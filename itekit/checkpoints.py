@@ -21,8 +21,12 @@ class CheckpointError(ValueError):
     """A checkpoint that cannot be used; the message names the file and what was expected."""
 
 
-def save_checkpoint(path: Path, modules: dict[str, nn.Module], metadata: dict,
-                    tensors: dict[str, torch.Tensor] | None = None) -> None:  # fmt: skip
+def save_checkpoint(
+    path: Path,
+    modules: dict[str, nn.Module],
+    metadata: dict,
+    tensors: dict[str, torch.Tensor] | None = None,
+) -> None:
     """Write modules, further tensors and JSON metadata to `path`, atomically.
 
     Raises:
@@ -57,10 +61,10 @@ def read_checkpoint(path: Path) -> tuple[dict[str, torch.Tensor], dict]:
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
     except (SafetensorError, json.JSONDecodeError, OSError) as error:
         raise CheckpointError(f"{path}: damaged or truncated checkpoint ({error})") from error
-    if metadata is None:
+    if not isinstance(metadata, dict):
         raise CheckpointError(f"{path}: a safetensors file, but not a checkpoint of itekit")
-    if metadata.pop("format") != FORMAT:
-        raise CheckpointError(f"{path}: checkpoint format other than {FORMAT}")
+    if (found := metadata.pop("format", None)) != FORMAT:
+        raise CheckpointError(f"{path}: expected checkpoint format {FORMAT}, found {found}")
     return tensors, metadata
 
 

@@ -46,8 +46,15 @@ def with_end(tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
     Args:
         tokens: identifiers; what stands beyond a row's length does not matter.
-        lengths: int64 [N], each at most L.
+        lengths: int64 [N], each 1 to L.
+
+    Raises:
+        ValueError: no rows, an empty one, or a length past L.
     """
+    wrong = np.flatnonzero((lengths < 1) | (lengths > tokens.shape[1]))
+    if not len(lengths) or len(wrong):
+        found = f"row {wrong[0]} of length {lengths[wrong[0]]}" if len(wrong) else "no rows"
+        raise ValueError(f"expected rows of length 1 to {tokens.shape[1]}, found {found}")
     closed = np.zeros((len(tokens), int(lengths.max()) + 1), dtype=np.int64)
     closed[:, :-1] = tokens[:, : closed.shape[1] - 1]
     positions = np.arange(closed.shape[1])
@@ -64,14 +71,20 @@ def copying_batch(strings: np.ndarray, lengths: np.ndarray, vocabulary: Vocabula
 
 @dataclass(frozen=True)
 class CopyingStream:
-    """An endless training set of strings; batch t depends on the seed and t alone."""
+    """An endless set of strings; batch t depends on the seed and t alone.
+
+    Attributes:
+        held_out: another set, drawn independently of the one to train on.
+    """
 
     data: CopyingData
     vocabulary: Vocabulary
     batch_size: int
     seed: int
+    held_out: bool = False
 
     def batch(self, step: int) -> Batch:
         """Batch `step`, counted from 0."""
-        rng = np.random.default_rng([self.seed, step])
+        entropy = np.random.SeedSequence([self.seed, step], spawn_key=(1,) * self.held_out)
+        rng = np.random.default_rng(entropy)
         return copying_batch(*self.data.strings(self.batch_size, rng), self.vocabulary)

@@ -24,7 +24,9 @@ def _check(source: Tensor, limit: int) -> None:
 
 
 @torch.no_grad()
-def greedy(model: Transformer, U: Tensor, source: Tensor, limit: int, cached: bool = True) -> Tensor:
+def greedy(
+    model: Transformer, U: Tensor, source: Tensor, limit: int, cached: bool = True
+) -> Tensor:
     """The most probable token at each position, until the end token or `limit` tokens.
 
     Args:

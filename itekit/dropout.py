@@ -25,7 +25,7 @@ class Dropout:
         if not 0 <= p < 1:
             raise ValueError(f"the dropout probability must be in [0, 1), found {p}")
         self.p, self.generator = p, generator
-        self._threshold = round(p * 2**16) - 2**15
+        self._threshold = min(round(p * 2**16), 2**16 - 1) - 2**15
 
     def keep(self, like: Tensor) -> Tensor:
         """A factor for each element of `like`: 0 or 1 / (1 - p), float, same shape."""

@@ -17,6 +17,17 @@ from itekit.random_vectors import METHODS, random_vectors, sampling_set_size
 from itekit.vocabulary import Vocabulary
 
 
+def _check_vocabulary(vocabulary: Vocabulary, learned_count: int, classes: int) -> None:
+    """Only the sizes of the classes may differ from those at construction."""
+    expected = (learned_count, classes)
+    found = (vocabulary.learned_count, len(vocabulary.class_sizes))
+    if found != expected:
+        raise ValueError(
+            "this embedding was made for {} non-interchangeable tokens and {} "
+            "interchangeable classes, found {} and {}".format(*expected, *found)
+        )
+
+
 class DualPartEmbedding(nn.Module):
     """The proposed embedding: a shared learned part beside a random distinguishing part.
 
@@ -33,17 +44,26 @@ class DualPartEmbedding(nn.Module):
         f_fn: normalise the full row (and, in the model, the feature vector).
 
     Raises:
-        ValueError: an unknown method, or a width out of range.
+        ValueError: an unknown method, a width out of range, or no interchangeable class.
     """
 
-    def __init__(self, vocabulary: Vocabulary, d_model: int, d_beta: int, method: str,
-                 f_bn: bool = True, f_fn: bool = True):  # fmt: skip
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        d_model: int,
+        d_beta: int,
+        method: str,
+        f_bn: bool = True,
+        f_fn: bool = True,
+    ):
         super().__init__()
         if not 0 < d_beta < d_model:
             raise ValueError(f"d_beta must be between 1 and {d_model - 1}, found {d_beta}")
         sampling_set_size(method, d_beta)  # checks the method
         self.d_model, self.d_beta, self.method = d_model, d_beta, method
         self.f_bn, self.f_fn = f_bn, f_fn
+        if not vocabulary.class_sizes:
+            raise ValueError("a dual-part embedding needs a class of interchangeable tokens")
         d_alpha = d_model - d_beta
         self.learned = nn.Parameter(torch.randn(vocabulary.learned_count, d_alpha))
         self.shared = nn.Parameter(torch.randn(len(vocabulary.class_sizes), d_alpha))
@@ -62,26 +82,24 @@ class DualPartEmbedding(nn.Module):
             ValueError: other fixed tokens or classes than at construction.
             SamplingSetTooSmallError: the sampling set has fewer vectors than a class has tokens.
         """
-        expected = (len(self.learned), len(self.shared))
-        found = (vocabulary.learned_count, len(vocabulary.class_sizes))
-        if found != expected:
-            raise ValueError(
-                "this embedding was made for {} non-interchangeable tokens and {} "
-                "interchangeable classes, found {} and {}".format(*expected, *found)
-            )
+        _check_vocabulary(vocabulary, len(self.learned), len(self.shared))
         learned, shared = self.learned, self.shared
-        random = torch.cat([
-            random_vectors(self.method, size, self.d_beta, generator)
-            for size in vocabulary.class_sizes
-        ]).to(learned)  # fmt: skip
+        random = torch.cat(
+            [
+                random_vectors(self.method, size, self.d_beta, generator)
+                for size in vocabulary.class_sizes
+            ]
+        ).to(learned)
         if self.f_bn:
             learned, shared, random = (normalize(x, dim=-1) for x in (learned, shared, random))
         class_of_row = [k for k, size in enumerate(vocabulary.class_sizes) for _ in range(size)]
         zeros = learned.new_zeros(len(learned), self.d_beta)
-        U = torch.cat([
-            torch.cat([learned, zeros], dim=1),
-            torch.cat([shared[class_of_row], random], dim=1),
-        ])  # fmt: skip
+        U = torch.cat(
+            [
+                torch.cat([learned, zeros], dim=1),
+                torch.cat([shared[class_of_row], random], dim=1),
+            ]
+        )
         return normalize(U, dim=-1) if self.f_fn else U
 
 
@@ -128,14 +146,7 @@ class AlphaRenamingEmbedding(LearnedEmbedding):
         Raises:
             ValueError: other fixed tokens or classes, or more tokens in a class than rows.
         """
-        if vocabulary.learned_count != self.learned_count or len(vocabulary.class_sizes) != len(
-            self.class_sizes
-        ):
-            raise ValueError(
-                f"this embedding was made for {self.learned_count} non-interchangeable tokens and "
-                f"{len(self.class_sizes)} interchangeable classes, found "
-                f"{vocabulary.learned_count} and {len(vocabulary.class_sizes)}"
-            )
+        _check_vocabulary(vocabulary, self.learned_count, len(self.class_sizes))
         rows, start = [torch.arange(self.learned_count)], self.learned_count
         for wanted, learned in zip(vocabulary.class_sizes, self.class_sizes, strict=True):
             if wanted > learned:
@@ -143,7 +154,9 @@ class AlphaRenamingEmbedding(LearnedEmbedding):
                     f"there are learned rows for {learned} interchangeable tokens, "
                     f"and the vocabulary has {wanted}"
                 )
-            order = torch.randperm(learned, generator=generator) if self.training else torch.arange(learned)
+            order = torch.arange(learned)
+            if self.training:
+                order = torch.randperm(learned, generator=generator)
             rows.append(start + order[:wanted])
             start += learned
         chosen = self.learned[torch.cat(rows).to(self.learned.device)]

@@ -4,7 +4,7 @@ Post-layer-norm, ReLU, RoPE, no final norm. The embedding matrix U is an argumen
 model: its rows, times √D, are the inputs of both sides, and the features are projected on U
 (three-way weight tying; paper, section "Projection").
 
-Tokens are packed outside attention: N counts those that are not padding (see `attention.Layout`).
+Tokens are packed outside attention: N counts those that are not padding (see `layout`).
 
 Shape letters: B batch, S source length, T target length, N tokens, D model, H heads, V vocabulary.
 """
@@ -15,8 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, linear, normalize, relu
 
-from itekit.attention import CrossAttention, Layout, SelfAttention, causal_bias, padding_bias
+from itekit.attention import CrossAttention, SelfAttention
 from itekit.dropout import Dropout, add_dropped, drop
+from itekit.layout import Layout, causal_bias, padding_bias
 from itekit.vocabulary import PAD, SPECIAL, START
 
 _FORBIDDEN = [SPECIAL.index(PAD), SPECIAL.index(START)]
@@ -41,6 +42,13 @@ class ModelConfig:
     d_ff: int = 64
     dropout: float = 0.1
     normalize_features: bool = True
+
+    def __post_init__(self):
+        for name in ("d_model", "layers", "heads", "d_ff"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be 1 or more, found {getattr(self, name)}")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout must be in [0, 1), found {self.dropout}")
 
 
 class FeedForward(nn.Module):
@@ -93,8 +101,9 @@ class DecoderLayer(nn.Module):
         self.norm_attention, self.norm_cross = _norm(config), _norm(config)
         self.norm_feed_forward = _norm(config)
 
-    def forward(self, x: Tensor, layout: Layout, bias: Tensor, source: Encoded,
-                dropout: Dropout | None) -> Tensor:  # fmt: skip
+    def forward(
+        self, x: Tensor, layout: Layout, bias: Tensor, source: Encoded, dropout: Dropout | None
+    ) -> Tensor:
         x = self.norm_attention(add_dropped(x, self.attention(x, layout, bias), dropout))
         keys_values = self.cross.keys_values(source.memory, source.layout)
         return self._rest(x, layout, keys_values, source.bias, 0, dropout)
@@ -135,8 +144,14 @@ class Transformer(nn.Module):
             x = layer(x, layout, bias, dropout)
         return Encoded(x, layout, bias)
 
-    def decode(self, U: Tensor, inputs: Tensor, layout: Layout, source: Encoded,
-               dropout: Dropout | None = None) -> Tensor:  # fmt: skip
+    def decode(
+        self,
+        U: Tensor,
+        inputs: Tensor,
+        layout: Layout,
+        source: Encoded,
+        dropout: Dropout | None = None,
+    ) -> Tensor:
         """Features [N, D] for decoder inputs [B, T] (the start token, then the target)."""
         bias = causal_bias(inputs.shape[1], inputs.device)
         x = drop(self.embed(U, layout.pack(inputs)), dropout)
@@ -155,8 +170,14 @@ class Transformer(nn.Module):
         bias[_FORBIDDEN] = -torch.inf
         return linear(features, U, bias)
 
-    def forward(self, U: Tensor, source: Tensor, inputs: Tensor, layout: Layout,
-                dropout: Dropout | None = None) -> Tensor:  # fmt: skip
+    def forward(
+        self,
+        U: Tensor,
+        source: Tensor,
+        inputs: Tensor,
+        layout: Layout,
+        dropout: Dropout | None = None,
+    ) -> Tensor:
         """Logits [N, V] for source [B, S] and the decoder inputs [B, T] that `layout` keeps."""
         encoded = self.encode(U, source, dropout)
         return self.project(U, self.decode(U, inputs, layout, encoded, dropout))

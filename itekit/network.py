@@ -1,4 +1,4 @@
-"""A network: an embedding maker, a transformer and a loss, with the vocabulary they were made for."""
+"""A network: an embedding maker, a transformer and a loss, made for one vocabulary."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,11 +7,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from itekit.attention import Layout
-from itekit.checkpoints import load_modules, read_checkpoint, save_checkpoint
+from itekit.checkpoints import CheckpointError, load_modules, read_checkpoint, save_checkpoint
 from itekit.data import Batch
 from itekit.dropout import Dropout
 from itekit.experiments import CopyingExperiment
+from itekit.layout import Layout
 from itekit.losses import AdaCos, CrossEntropy
 from itekit.model import Transformer
 from itekit.vocabulary import Vocabulary
@@ -71,8 +71,9 @@ class Network:
             module.to(device)
         return self
 
-    def batch_loss(self, batch: Batch, generator: torch.Generator,
-                   dropout: Dropout | None = None) -> Tensor:  # fmt: skip
+    def batch_loss(
+        self, batch: Batch, generator: torch.Generator, dropout: Dropout | None = None
+    ) -> Tensor:
         """Loss of a batch over the training vocabulary, with U drawn from `generator`."""
         U = self.embedding.matrix(self.experiment.vocabulary, generator)
         logits, targets = self.logits(U, batch, dropout)
@@ -99,13 +100,52 @@ class Network:
         """Read a checkpoint, in evaluation mode.
 
         Args:
-            experiment: what the checkpoint is expected to be of; by default whatever it says.
+            experiment: what the checkpoint is expected to be of, the evaluation's settings (grid
+                and draws) left aside; by default whatever it says.
 
         Raises:
-            CheckpointError: missing, damaged, or of other sizes or vocabulary than expected.
+            CheckpointError: missing, damaged, or of other settings than expected.
         """
         tensors, metadata = read_checkpoint(path)
-        network = cls.build(experiment or CopyingExperiment.from_json(metadata["experiment"]))
+        saved = read_settings(path, metadata)
+        if experiment is not None:
+            check_settings(path, saved, experiment)
+        network = cls.build(experiment or saved)
         load_modules(path, network.modules, tensors)
         network.trained = metadata.get("trained", {})
         return network.train(False)
+
+
+def read_settings(path: Path, metadata: dict) -> CopyingExperiment:
+    """The experiment that a checkpoint's metadata holds.
+
+    Raises:
+        CheckpointError: there is none, or it cannot be read.
+    """
+    try:
+        return CopyingExperiment.from_json(metadata["experiment"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{path}: no readable settings ({error!r})") from error
+
+
+def check_settings(path: Path, saved: CopyingExperiment, expected: CopyingExperiment) -> None:
+    """Compare what decides the weights of a run.
+
+    Raises:
+        CheckpointError: names the first setting that differs.
+    """
+    pairs = [_flat(e.to_json()) for e in (expected, saved)]
+    for name in pairs[0]:
+        wanted, found = (pair[name] for pair in pairs)
+        if wanted != found and name.split(".")[0] not in ("grid", "draws"):
+            raise CheckpointError(
+                f"{path}: a run with other settings: expected {name} {wanted}, found {found}; "
+                "choose another file or directory"
+            )
+
+
+def _flat(value: dict, prefix: str = "") -> dict:
+    flat = {}
+    for key, v in value.items():
+        flat |= _flat(v, f"{prefix}{key}.") if isinstance(v, dict) else {prefix + key: v}
+    return flat

@@ -11,7 +11,8 @@ from itekit.experiments import CopyingExperiment, experiment
 from itekit.files import write_json
 from itekit.network import Network
 from itekit.provenance import provenance
-from itekit.training import FINISHED, Trainer, read_log
+from itekit.runlog import read_log
+from itekit.training import FINISHED, Trainer
 
 ROOT = Path(__file__).resolve().parent.parent
 CHECKPOINTS, RESULTS = ROOT / "data" / "checkpoints", ROOT / "data" / "results"
@@ -70,9 +71,7 @@ def publish(made: CopyingExperiment, directory: Path) -> list[Path]:
     network.save(checkpoint_path(made))
     records = read_log(directory)
     every = max(1, len(records) // LOG_RECORDS)
-    thinned = [
-        r for i, r in enumerate(records) if i % every == every - 1 or "validation_loss" in r
-    ]
+    thinned = [r for i, r in enumerate(records) if i % every == every - 1 or "validation_loss" in r]
     log = RESULTS / f"{made.slug}.log.json"
     write_json(log, thinned)
     return [checkpoint_path(made), log]
@@ -91,7 +90,7 @@ def load_log(name: str, scale: str | None = None, seed: int = 0) -> list[dict]:
             f"no training log {path.name} in {path.parent}; make it: "
             f"python -m itekit train {name} --scale {made.scale} --seed {seed} --publish"
         )
-    return json.loads(path.read_text(encoding="utf-8"))
+    return _read_json(path)
 
 
 def evaluate(network: Network, progress: bool = True) -> dict:
@@ -130,13 +129,21 @@ def load_result(name: str, scale: str | None = None, seed: int = 0) -> dict:
             f"no result {path.name} in {path.parent}; make it: "
             f"python -m itekit evaluate {name} --scale {made.scale} --seed {seed}"
         )
-    result = json.loads(path.read_text(encoding="utf-8"))
+    result = _read_json(path)
     result["result"]["grid"] = np.array(result["result"]["grid"], dtype=float)
     return result
+
+
+def _read_json(path: Path):
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: damaged JSON ({error})") from error
 
 
 def results(name: str, scale: str | None = None) -> list[dict]:
     """All shipped results of an experiment at a scale, one for each seed, in order of seed."""
     slug = experiment(name, scale).slug.rsplit("-s", 1)[0]
-    seeds = sorted(int(p.stem.rsplit("-s", 1)[1]) for p in RESULTS.glob(f"{slug}-s*.json"))
+    found = (p.stem.removeprefix(f"{slug}-s") for p in RESULTS.glob(f"{slug}-s*.json"))
+    seeds = sorted(int(number) for number in found if number.isdigit())  # not "0.log"
     return [load_result(name, scale, seed) for seed in seeds]

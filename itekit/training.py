@@ -5,9 +5,9 @@ by (seed, t). A resumed run therefore gives the same losses as an uninterrupted 
 checkpoint needs no generator state.
 """
 
-import json
-import os
+import math
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -18,23 +18,23 @@ from itekit.checkpoints import CheckpointError, load_modules, read_checkpoint
 from itekit.data import CopyingStream
 from itekit.dropout import Dropout
 from itekit.experiments import CopyingExperiment
-from itekit.files import write_text
-from itekit.network import Network, seeded
+from itekit.network import Network, check_settings, read_settings, seeded
 from itekit.provenance import provenance
+from itekit.runlog import append_record, truncate_log
 from itekit.schedule import adamw, learning_rate
 
-CHECKPOINT, LOG, FINISHED = "checkpoint.safetensors", "log.jsonl", "model.safetensors"
+CHECKPOINT, FINISHED = "checkpoint.safetensors", "model.safetensors"
 VALIDATION_BATCHES = 4
 
 
 class TrainingDivergedError(RuntimeError):
-    """The loss is not a number; the message says the step, and which checkpoint is the last."""
+    """The loss or a weight is not finite; the message says where, and the last good checkpoint."""
 
 
 class Trainer:
     """Trains one experiment in one directory.
 
-    The directory holds checkpoint.safetensors (with the optimiser, while training), log.jsonl and,
+    The directory holds checkpoint.safetensors (with the optimiser), log.jsonl (see `runlog`) and,
     at the end, model.safetensors. Starting again in the same directory resumes.
 
     Args:
@@ -58,7 +58,7 @@ class Trainer:
         self.directory.mkdir(parents=True, exist_ok=True)
         if (self.directory / CHECKPOINT).exists():
             self._resume()
-        self._truncate_log()
+        truncate_log(self.directory, self.step)
 
     def run(self, until: int | None = None, progress: bool = True) -> Network:
         """Train to the end (or to step `until`), from wherever the directory stands.
@@ -67,35 +67,59 @@ class Trainer:
             the network, in evaluation mode.
 
         Raises:
-            TrainingDivergedError: the loss became NaN or infinite.
+            ValueError: `until` is neither the end nor a multiple of `log_every`.
+            TrainingDivergedError: the loss or a weight became NaN or infinite.
             OSError: a checkpoint cannot be written; the one before it is still whole.
         """
         config = self.experiment.training
-        last = min(until or config.steps, config.steps)
-        bar = tqdm(total=last, initial=self.step, disable=not progress, unit="step",
-                   desc=self.experiment.name)  # fmt: skip
-        total, tokens, started = torch.zeros((), device=self.device), 0, time.perf_counter()
+        last = config.steps if until is None else min(until, config.steps)
+        if last % config.log_every and last != config.steps:
+            raise ValueError(f"until must be a multiple of {config.log_every}, found {until}")
+        bar = tqdm(
+            total=last,
+            initial=self.step,
+            disable=not progress,
+            unit="step",
+            desc=self.experiment.name,
+        )
         self.network.train()
-        with bar, open(self.directory / LOG, "a", encoding="utf-8") as log:
+        with bar:
             while self.step < last:
-                loss, worked = self._train_step()
-                total += loss
-                tokens += worked
-                bar.update()
-                if self.step % config.log_every and self.step != last:
-                    continue
-                elapsed = time.perf_counter() - started
-                record = self._record(total, tokens, elapsed)
-                log.write(json.dumps(record) + "\n")
-                log.flush()
-                self.seconds += elapsed
+                record = self._interval(last, bar)
+                append_record(self.directory, record)
                 bar.set_postfix(loss=f"{record['loss']:.4f}")
                 if self.step % config.checkpoint_every == 0 or self.step == last:
                     self._save()
-                total, tokens, started = total.zero_(), 0, time.perf_counter()
         if self.step == config.steps:
             self._finish()
         return self.network.train(False)
+
+    def _interval(self, last: int, bar: tqdm) -> dict:
+        """Train to the next record of the log, and make the record."""
+        config, first = self.experiment.training, self.step
+        stop = min(last, (first // config.log_every + 1) * config.log_every)
+        total, tokens, started = torch.zeros((), device=self.device), 0, time.perf_counter()
+        while self.step < stop:
+            loss, worked = self._train_step()
+            total += loss
+            tokens += worked
+            bar.update()
+        mean = total.item() / (stop - first)  # waits for the device
+        seconds = time.perf_counter() - started
+        self.seconds += seconds
+        if not math.isfinite(mean):
+            self._diverged(f"the loss is {mean} in steps {first + 1} to {stop}")
+        record = {
+            "step": self.step,
+            "loss": mean,
+            "learning_rate": self.optimizer.param_groups[0]["lr"],
+            "tokens_per_second": round(tokens / seconds),
+        }
+        if self.network.loss.scale is not None:
+            record["scale"] = self.network.loss.scale.item()
+        if self.step % config.validate_every == 0 or self.step == config.steps:
+            record |= self.validate()
+        return record
 
     def _train_step(self) -> tuple[torch.Tensor, int]:
         config, step = self.experiment.training, self.step
@@ -104,9 +128,7 @@ class Trainer:
             group["lr"] = rate
         batch = self.stream.batch(step).to(self.device)
         seed = self.experiment.seed
-        dropout = Dropout(
-            self.experiment.model.dropout, seeded(seed, 2, step, device=self.device)
-        )
+        dropout = Dropout(self.experiment.model.dropout, seeded(seed, 2, step, device=self.device))
         loss = self.network.batch_loss(batch, seeded(seed, 1, step), dropout)
         self.optimizer.zero_grad()
         loss.backward()
@@ -120,34 +142,16 @@ class Trainer:
         """All trained parameters, in the order of the optimiser."""
         return [p for group in self.optimizer.param_groups for p in group["params"]]
 
-    def _record(self, total: torch.Tensor, tokens: int, seconds: float) -> dict:
-        config = self.experiment.training
-        steps = self.step % config.log_every or config.log_every
-        loss = total.item() / steps
-        if not torch.isfinite(total):
-            raise TrainingDivergedError(
-                f"{self.experiment.name}: the loss is {loss} in steps {self.step - steps + 1} to "
-                f"{self.step}; the last good checkpoint is {self.directory / CHECKPOINT}"
-            )
-        record = {
-            "step": self.step,
-            "loss": loss,
-            "learning_rate": self.optimizer.param_groups[0]["lr"],
-            "tokens_per_second": round(tokens / seconds),
-        }
-        if self.network.loss.scale is not None:
-            record["scale"] = self.network.loss.scale.item()
-        if self.step % config.validate_every == 0 or self.step == config.steps:
-            record |= self.validate()
-        return record
+    def _diverged(self, what: str) -> None:
+        path = self.directory / CHECKPOINT
+        last = f"the last good checkpoint is {path}" if path.exists() else "there is no checkpoint"
+        raise TrainingDivergedError(f"{self.experiment.name}: {what}; {last}")
 
     @torch.no_grad()
     def validate(self) -> dict:
         """Loss (with the last scale) and token accuracy on strings that training never draws."""
         network, seed = self.network.train(False), self.experiment.seed
-        held_out = CopyingStream(
-            self.experiment.data, self.experiment.vocabulary, 256, seed + 2**32
-        )
+        held_out = replace(self.stream, batch_size=256, held_out=True)
         U = network.matrix(self.experiment.vocabulary, seeded(seed, 3))
         loss = correct = count = 0
         for i in range(VALIDATION_BATCHES):
@@ -161,6 +165,8 @@ class Trainer:
         return {"validation_loss": loss, "validation_accuracy": correct / count}
 
     def _save(self) -> None:
+        if not all(p.isfinite().all() for p in self.optimizer_parameters):
+            self._diverged(f"a weight is infinite or not a number after step {self.step}")
         tensors = {
             f"optimizer.{i}.{key}": value
             for i, p in enumerate(self.optimizer_parameters)
@@ -172,47 +178,21 @@ class Trainer:
     def _resume(self) -> None:
         path = self.directory / CHECKPOINT
         tensors, metadata = read_checkpoint(path)
-        if metadata["experiment"] != json.loads(json.dumps(self.experiment.to_json())):
-            raise CheckpointError(
-                f"{path}: a run of {metadata['experiment']['name']} with other settings is here; "
-                "choose another directory, or remove it"
-            )
+        check_settings(path, read_settings(path, metadata), self.experiment)
+        if "step" not in metadata:
+            raise CheckpointError(f"{path}: a network without the state of its training")
         load_modules(path, self.network.modules, tensors)
         for i, p in enumerate(self.optimizer_parameters):
             names = [k for k in tensors if k.startswith(f"optimizer.{i}.")]
-            self.optimizer.state[p] = {
-                k.rsplit(".", 1)[1]: tensors[k].to("cpu" if k.endswith("step") else p.device)
-                for k in names
-            }
+            self.optimizer.state[p] = {k.rsplit(".", 1)[1]: tensors[k].to(p.device) for k in names}
         self.step, self.seconds = metadata["step"], metadata["seconds"]
-
-    def _truncate_log(self) -> None:
-        path = self.directory / LOG
-        if path.exists():
-            write_text(path, "".join(line for line in read_lines(path, self.step)))
 
     def _finish(self) -> None:
         threads = torch.get_num_threads()
         self.network.trained = {
-            "steps": self.step, "seconds": round(self.seconds, 1), "threads": threads,
+            "steps": self.step,
+            "seconds": round(self.seconds, 1),
+            "threads": threads,
             **provenance(self.device),
-        }  # fmt: skip
+        }
         self.network.save(self.directory / FINISHED)
-
-
-def read_lines(path: Path, last_step: int):
-    """The lines of a log up to a step; a half-written last line is left out."""
-    with open(path, encoding="utf-8") as file:
-        for line in file:
-            try:
-                record = json.loads(line)
-            except json.JSONDecodeError:
-                return
-            if record["step"] <= last_step:
-                yield line
-
-
-def read_log(directory: Path) -> list[dict]:
-    """The records of a run's log.jsonl."""
-    path = Path(directory) / LOG
-    return [json.loads(line) for line in read_lines(path, 2**62)] if os.path.exists(path) else []

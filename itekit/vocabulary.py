@@ -27,13 +27,18 @@ class Vocabulary:
         interchangeable: one tuple of tokens for each class of interchangeable tokens.
 
     Raises:
-        ValueError: a token occurs twice or is empty.
+        ValueError: a token occurs twice or is empty, or one string stands for the classes.
     """
 
     fixed: tuple[str, ...] = ()
     interchangeable: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self):
+        if isinstance(self.interchangeable, str):
+            raise ValueError(
+                f"interchangeable must be a tuple of classes, found {self.interchangeable!r}: "
+                f"one class is ({self.interchangeable!r},)"
+            )
         object.__setattr__(self, "fixed", tuple(self.fixed))
         object.__setattr__(self, "interchangeable", tuple(map(tuple, self.interchangeable)))
         seen = set()
@@ -139,7 +144,10 @@ class Vocabulary:
 
     def to_json(self) -> dict:
         """A JSON value from which `from_json` rebuilds this vocabulary."""
-        return {"fixed": list(self.fixed), "interchangeable": [list(c) for c in self.interchangeable]}
+        return {
+            "fixed": list(self.fixed),
+            "interchangeable": [list(c) for c in self.interchangeable],
+        }
 
     @classmethod
     def from_json(cls, value: Mapping) -> "Vocabulary":

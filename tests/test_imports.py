@@ -13,16 +13,16 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "itekit"
 
 GROUPS = {
-    "base": "itekit scale files setup_check",
+    "base": "itekit scale files setup_check paper",
     "logic": "vocabulary alpha formulas traces",
     "tasks": "tasks",
     "data": "data",
-    "parts": "random_vectors positions dropout attention losses embeddings model",
-    "experiments": "experiments",
-    "training": "provenance schedule checkpoints network training decoding beam",
-    "evaluation": "evaluation results reference",
+    "parts": "random_vectors positions dropout layout attention losses embeddings model",
+    "experiments": "settings experiments",
+    "training": "runlog provenance schedule checkpoints network training stepping decoding",
+    "evaluation": "evaluation results reference copies summary",
     "plots": "plots",
-    "shell": "widgets notebooks report refresh doctor __main__",
+    "shell": "widgets readme notebooks report refresh doctor __main__",
 }
 MAY_IMPORT = {
     "base": "base",

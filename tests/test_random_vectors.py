@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from itekit.random_vectors import (
     METHODS,
     SamplingSetTooSmallError,
+    _first_occurrences,
     integers_to_vectors,
     random_vectors,
     sample_unique_integers,
@@ -157,6 +158,12 @@ def test_unique_integers_are_unique_and_in_range(upper, count, seed):
     assert all(0 <= integer < upper for integer in integers.tolist())
 
 
+@given(st.lists(st.integers(0, 12), max_size=40))
+def test_the_first_of_each_repeat_is_kept_in_order(values):
+    kept = _first_occurrences(torch.tensor(values, dtype=torch.int64))
+    assert kept.tolist() == list(dict.fromkeys(values))
+
+
 def test_many_repeats_are_topped_up():
     # 8 * count is just below upper, so the draws repeat and every call needs a second round.
     integers = sample_unique_integers(80_008, 10_000, seeded())
@@ -211,6 +218,9 @@ def test_every_value_appears_in_every_component_at_the_62_bit_boundary(method, b
     base = 3 if method == "neighboring_points" else 2
     assert (sampling_set_size(method, dimensions) <= 2**62) == (beyond == 0)
     vectors = random_vectors(method, 3_000, dimensions, seeded())
+    if not beyond:  # still by integers, so still checked
+        integers = sample_unique_integers(sampling_set_size(method, dimensions), 3_000, seeded())
+        assert torch.equal(vectors, integers_to_vectors(method, integers, dimensions))
     assert vectors.any(1).all()
     assert vectors.unique(dim=0).shape == (3_000, dimensions)
     values = [-1, 0, 1] if base == 3 else [-1, 1]

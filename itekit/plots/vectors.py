@@ -68,9 +68,12 @@ def _ends(points: np.ndarray, labels: list[str] | None, arrows: bool) -> go.Scat
     kind = go.Scatter if points.shape[1] == 2 else go.Scatter3d
     flat = points.shape[1] == 2
     where = ", ".join(f"%{{{axis}:.3g}}" for axis in "xyz"[: points.shape[1]])
+    mode = "markers+text" if labels else "markers"
+    if arrows and labels and not flat:
+        mode = "text"  # in space, invisible markers would erase what is behind them
     return kind(
         **_named(points),
-        mode="markers+text" if labels else "markers",
+        mode=mode,
         text=labels,
         textposition=_label_places(points) if flat else "top center",
         textfont={"size": 14},
@@ -112,8 +115,11 @@ def random_vectors_figure(
     if possible is not None:
         behind = _points("possible", possible, (points.shape[1],))
         reach = max(reach, float(np.abs(behind).max()))
-        mark = {"color": GREY, "size": 9 if flat else 4, "symbol": "circle-open", "opacity": 0.6}
-        kind = go.Scatter if flat else go.Scatter3d
+        if flat:
+            kind, mark = go.Scatter, {"size": 9, "symbol": "circle-open", "opacity": 0.6}
+        else:  # see-through markers would erase parts of the arrows
+            kind, mark = go.Scatter3d, {"size": 3, "symbol": "circle", "opacity": 1}
+        mark["color"] = GREY
         figure.add_trace(kind(**_named(behind), mode="markers", marker=mark, hoverinfo="skip"))
     arrows = len(points) <= MOST_ARROWS
     if arrows:

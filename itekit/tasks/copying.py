@@ -95,12 +95,26 @@ class EvaluationGrid:
         maximum: the largest of both (30 in the paper: a 28 × 28 grid, 406 cells possible).
         samples: strings in each cell (100 in the paper; 20 for the scaled-up task).
         stride: take every stride-th row and column (1 in the paper).
+
+    Raises:
+        ValueError: an empty range, or samples or stride below 1.
     """
 
     minimum: int = 3
     maximum: int = 30
     samples: int = 100
     stride: int = 1
+
+    def __post_init__(self):
+        if not 1 <= self.minimum <= self.maximum:
+            raise ValueError(
+                f"the grid must satisfy 1 <= minimum <= maximum, "
+                f"found {self.minimum} and {self.maximum}"
+            )
+        if self.samples < 1 or self.stride < 1:
+            raise ValueError(
+                f"samples and stride must be 1 or more, found {self.samples} and {self.stride}"
+            )
 
     @property
     def axis(self) -> list[int]:

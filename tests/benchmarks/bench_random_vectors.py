@@ -13,16 +13,13 @@ on the machine disturbs least. Nothing is asserted. Methods:
     library          itekit.random_vectors.random_vectors
 """
 
-import os
-import platform
 import random
-import resource
-import time
 from collections.abc import Callable
 from functools import partial
 from itertools import product
 
 import torch
+from _bench import peak_memory, seconds, start, take_turns
 
 from itekit.random_vectors import random_vectors
 
@@ -64,23 +61,11 @@ METHODS: dict[str, Callable[[int, int], torch.Tensor]] = {
 }
 
 
-def seconds(call: Callable[[], object], calls: int = 1) -> float:
-    """Mean processor seconds of `calls` calls in a row."""
-    start = time.process_time()
-    for _ in range(calls):
-        call()
-    return (time.process_time() - start) / calls
-
-
 def quickest(count: int, dimensions: int, rounds: int) -> dict[str, float]:
     """Seconds a call of each method in its quickest turn."""
     calls = {name: partial(method, count, dimensions) for name, method in METHODS.items()}
     repeats = {name: 1 + int(BLOCK_SECONDS / seconds(call, 2)) for name, call in calls.items()}
-    times = {name: [] for name in METHODS}
-    for _ in range(rounds):
-        for name, call in calls.items():
-            times[name].append(seconds(call, repeats[name]))
-    return {name: min(values) for name, values in times.items()}
+    return {name: min(values) for name, values in take_turns(calls, rounds, repeats).items()}
 
 
 def warm_up() -> None:
@@ -90,28 +75,11 @@ def warm_up() -> None:
     library(300, 12)
 
 
-def peak_growth(call: Callable[[], object]) -> float:
-    """MiB by which one call raises ru_maxrss, measured in a forked child."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        warm_up()
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        call()
-        after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        os.write(writer, str(after - before).encode())
-        os._exit(0)
-    os.close(writer)
-    os.waitpid(child, 0)
-    with os.fdopen(reader) as pipe:
-        return int(pipe.read()) / (2**20 if platform.system() == "Darwin" else 2**10)
-
-
 def print_memory() -> None:
-    print("\npeak memory, MiB above the start (resource.getrusage, ru_maxrss, in a fork)")
+    print("\npeak memory in a fresh process, MiB above the start (resource.getrusage, ru_maxrss)")
     calls = [(name, 1000, 12) for name in METHODS] + [("library", 100_000, 32)]
     for name, count, dimensions in calls:
-        growth = peak_growth(partial(METHODS[name], count, dimensions))
+        growth, _ = peak_memory(warm_up, partial(METHODS[name], count, dimensions))
         print(f"  {name:16} {growth:10.1f}   {count} vectors, {dimensions} dimensions")
 
 
@@ -133,14 +101,12 @@ def print_library() -> None:
 
 
 def main() -> None:
-    torch.set_num_threads(1)
-    print(COMMAND)
-    print(f"Python {platform.python_version()}, torch {torch.__version__}, {platform.machine()}")
+    options = start(COMMAND)
     warm_up()
     print_memory()
     for count in (10, 100, 1000, 6560):
-        print_times(count, 8, rounds=15)
-    print_times(1000, 12, rounds=3)
+        print_times(count, 8, options.rounds or 15)
+    print_times(1000, 12, options.rounds or 3)
     print_library()
 
 

@@ -1,0 +1,139 @@
+"""Experiments as values: every setting that decides a copying run, checked when it is made."""
+
+import dataclasses
+import typing
+from dataclasses import dataclass, field
+
+from itekit.embeddings import EmbeddingConfig
+from itekit.model import ModelConfig
+from itekit.tasks.copying import CopyingData, EvaluationGrid, copying_vocabulary
+from itekit.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How long and how to train; the defaults are the paper's for copying.
+
+    Attributes:
+        steps, batch_size: optimiser steps, and sequences in each.
+        learning_rate, warmup: peak, and the steps of linear warm-up; then cosine to zero.
+        gradient_norm: gradients are clipped to this norm.
+        log_every: steps between records of the log.
+        validate_every, checkpoint_every: in steps, multiples of log_every.
+
+    Raises:
+        ValueError: a setting out of range.
+    """
+
+    steps: int = 20_000
+    batch_size: int = 512
+    learning_rate: float = 1e-3
+    warmup: int = 1000
+    gradient_norm: float = 1.0
+    log_every: int = 50
+    validate_every: int = 1000
+    checkpoint_every: int = 500
+
+    def __post_init__(self):
+        for name in ("steps", "batch_size", "log_every", "validate_every", "checkpoint_every"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be 1 or more, found {getattr(self, name)}")
+        if self.warmup < 0:
+            raise ValueError(f"warmup must be 0 or more, found {self.warmup}")
+        for name in ("validate_every", "checkpoint_every"):
+            if getattr(self, name) % self.log_every:
+                raise ValueError(
+                    f"{name} ({getattr(self, name)}) must be a multiple of log_every "
+                    f"({self.log_every})"
+                )
+
+
+@dataclass(frozen=True)
+class CopyingExperiment:
+    """Everything that decides a copying run.
+
+    Attributes:
+        name: family/variant.
+        scale: "smoke", "lab" or "paper".
+        data: the training strings.
+        test_characters: size of the alphabet at evaluation.
+        embedding, model, training, adacos: the network and how it is trained.
+        grid: the evaluation set.
+        draws: random embeddings that an evaluation averages over.
+        seed: of weights, data and random parts; 0 or more.
+
+    Raises:
+        ValueError: settings out of range, or that contradict each other.
+    """
+
+    name: str
+    scale: str = "paper"
+    data: CopyingData = field(default_factory=CopyingData)
+    test_characters: int = 30
+    embedding: EmbeddingConfig = field(default_factory=EmbeddingConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    adacos: bool = True
+    grid: EvaluationGrid = field(default_factory=EvaluationGrid)
+    draws: int = 10
+    seed: int = 0
+
+    def __post_init__(self):
+        if self.adacos and not self.embedding.f_fn:
+            raise ValueError("AdaCos needs f_fn: without it the logits are not cosines")
+        if self.embedding.f_fn != self.model.normalize_features:
+            raise ValueError("f_fn normalises rows and features: set it in embedding and in model")
+        if self.seed < 0:
+            raise ValueError(f"the seed must be 0 or more, found {self.seed}")
+        if self.draws < 1:
+            raise ValueError(f"draws must be 1 or more, found {self.draws}")
+        needed = max(self.data.characters, self.grid.axis[-1])
+        if self.test_characters < needed:
+            raise ValueError(
+                f"training and the evaluation grid use {needed} characters: "
+                f"test_characters must be as many or more, found {self.test_characters}"
+            )
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The training vocabulary."""
+        return copying_vocabulary(self.data.characters)
+
+    @property
+    def test_vocabulary(self) -> Vocabulary:
+        """The vocabulary at evaluation."""
+        return copying_vocabulary(self.test_characters)
+
+    @property
+    def slug(self) -> str:
+        """A file name: family-variant-scale-seed."""
+        return f"{self.name.replace('/', '-')}-{self.scale}-s{self.seed}"
+
+    def to_json(self) -> dict:
+        """A JSON value from which `from_json` rebuilds the experiment."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, value: dict) -> "CopyingExperiment":
+        """Rebuild an experiment.
+
+        Raises:
+            ValueError: an unknown or missing setting.
+        """
+        return _rebuild(cls, value)
+
+
+def _rebuild(kind: type, value: dict):
+    hints = typing.get_type_hints(kind)
+    unknown = set(value) - set(hints)
+    if unknown:
+        raise ValueError(f"{kind.__name__} has no setting {sorted(unknown)[0]!r}")
+    for f in dataclasses.fields(kind):
+        required = f.default is f.default_factory is dataclasses.MISSING
+        if required and f.name not in value:
+            raise ValueError(f"{kind.__name__} needs the setting {f.name!r}")
+    settings = {
+        name: _rebuild(hints[name], v) if dataclasses.is_dataclass(hints[name]) else v
+        for name, v in value.items()
+    }
+    return kind(**settings)

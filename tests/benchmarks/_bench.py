@@ -1,0 +1,85 @@
+"""What the benchmarks share: heading, timing by turns, and peak memory in a process of its own."""
+
+import argparse
+import platform
+import resource
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import torch
+
+
+def start(command: str) -> argparse.Namespace:
+    """Read the options, set the number of threads, and print how the figures come about."""
+    parser = argparse.ArgumentParser(prog=command, description="Nothing is asserted about time.")
+    parser.add_argument("--threads", type=int, default=1, help="torch's threads")
+    parser.add_argument("--rounds", type=int, help="turns of each method")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    given = {name: value for name, value in vars(options).items() if value is not None}
+    print(command, *(f"--{name} {value}" for name, value in given.items()))
+    print(
+        f"Python {platform.python_version()}, torch {torch.__version__}, {platform.machine()}, "
+        f"threads {torch.get_num_threads()}; times are {clock().__name__}'s"
+    )
+    return options
+
+
+def clock() -> Callable[[], float]:
+    """Processor time, which other programs hardly change; with several threads wall time."""
+    return time.process_time if torch.get_num_threads() == 1 else time.perf_counter
+
+
+def seconds(call: Callable[[], object], calls: int = 1) -> float:
+    """Mean seconds of `calls` calls in a row."""
+    now = clock()
+    start = now()
+    for _ in range(calls):
+        call()
+    return (now() - start) / calls
+
+
+def take_turns(
+    calls: Mapping[str, Callable[[], object]], rounds: int, repeats: Mapping[str, int] | None = None
+) -> dict[str, list[float]]:
+    """Seconds a call in each turn; the methods alternate, so that all see the same machine."""
+    times = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            times[name].append(seconds(call, repeats[name] if repeats else 1))
+    return times
+
+
+def medians(times: Mapping[str, list[float]]) -> dict[str, float]:
+    """The median turn of each method."""
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def _peak() -> float:
+    """The largest resident memory of this process so far, in MiB."""
+    unit = 2**20 if platform.system() == "Darwin" else 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def _measure(threads: int, warm_up: Callable[[], object], call: Callable[[], object]):
+    torch.set_num_threads(threads)
+    warm_up()
+    before = _peak()
+    call()
+    return _peak() - before, _peak()
+
+
+def peak_memory(warm_up: Callable[[], object], call: Callable[[], object]) -> tuple[float, float]:
+    """MiB by which `call` raises ru_maxrss, and ru_maxrss itself, in a fresh process.
+
+    Args:
+        warm_up: a small call before, so that the memory of loaded code is not counted as growth.
+        call: both are sent to the process: module-level functions or partials of them.
+
+    Linux hands ru_maxrss on to a new process, so this comes before anything large in the parent.
+    """
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(_measure, torch.get_num_threads(), warm_up, call).result()

@@ -1,0 +1,15 @@
+"""For all tests: one thread, and the same hypothesis examples at every run."""
+
+import pytest
+import torch
+from hypothesis import settings
+
+# No deadline, since a shared machine may be busy.
+settings.register_profile("itekit", derandomize=True, deadline=None, max_examples=25)
+settings.load_profile("itekit")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread():
+    """Sums are added in one order, whatever the machine, and tests run well beside each other."""
+    torch.set_num_threads(1)

@@ -1,0 +1,175 @@
+"""Decoding with a cache against decoding without, and beam search against brute force."""
+
+from itertools import product
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny import seeded
+from torch.nn.functional import normalize
+
+from itekit.decoding import beam, greedy
+from itekit.layout import Layout
+from itekit.model import ModelConfig, Transformer
+
+END, START, FIRST = 1, 2, 3
+CONFIG = ModelConfig(d_model=16, layers=2, heads=2, d_ff=16)
+
+
+def network(seed: int, size: int = 7, config: ModelConfig = CONFIG):
+    """A random model and U.
+
+    Random weights are doubled, and the end token's row is long: answers then vary in length.
+    """
+    torch.manual_seed(seed)
+    model = Transformer(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(2)
+    U = normalize(torch.randn(size, 16), dim=1)
+    U[END] *= 1.5
+    return model, U
+
+
+def sources(seed: int, lengths: list[int], size: int = 7) -> torch.Tensor:
+    rows = torch.randint(FIRST, size, (len(lengths), max(lengths) + 1), generator=seeded(seed))
+    for row, length in zip(rows, lengths, strict=True):
+        row[length], row[length + 1 :] = END, 0
+    return rows
+
+
+LENGTHS = [1, 9, 4, 17, 4, 2, 6, 6, 3, 12]
+SEEDS = st.integers(0, 10_000)
+
+
+@settings(max_examples=10)
+@given(SEEDS, st.lists(st.integers(1, 20), min_size=1, max_size=10), st.integers(1, 20))
+def test_greedy_with_a_cache_equals_greedy_without(seed, lengths, limit):
+    model, U = network(seed)
+    source = sources(seed, lengths)
+    found = greedy(model, U, source, limit)
+    assert torch.equal(found, greedy(model, U, source, limit, cached=False))
+    assert found.shape == (len(lengths), limit)
+
+
+def test_answers_end_at_different_places_or_not_at_all():
+    """The other tests would prove little if all answers were equally long."""
+    found = torch.cat([greedy(*network(s), sources(s, LENGTHS), 18) for s in range(8)])
+    ends = (found != 0).sum(dim=1)
+    assert 0 < (ends < 18).sum() < len(ends) and len(ends.unique()) > 4
+    assert set(found.unique().tolist()) <= {0, *range(FIRST, 7)}
+    for row, end in zip(found, ends, strict=True):
+        assert (row[:end] != 0).all() and (row[end:] == 0).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("search", [greedy, lambda *given: beam(*given, size=3)[0]])
+def test_every_source_has_the_answer_that_it_has_alone(search, seed):
+    model, U = network(seed)
+    source = sources(seed, LENGTHS)
+    together = search(model, U, source, 14)
+    order = torch.randperm(len(LENGTHS), generator=seeded(seed))
+    assert torch.equal(search(model, U, source[order], 14), together[order])
+    for i, length in enumerate(LENGTHS):
+        assert torch.equal(search(model, U, source[i : i + 1, : length + 1], 14)[0], together[i])
+
+
+@pytest.mark.parametrize("search", [greedy, lambda *given: beam(*given, size=2)[0][:, 0]])
+def test_a_smaller_limit_cuts_greedy_answers_and_is_never_passed(search):
+    model, U = network(3)
+    source = sources(3, LENGTHS)
+    for limit in (1, 2, 5):
+        assert search(model, U, source, limit).shape == (len(LENGTHS), limit)
+    longer = greedy(model, U, source, 12)
+    assert torch.equal(greedy(model, U, source, 5), longer[:, :5])
+
+
+def test_greedy_takes_the_most_probable_token_at_each_position():
+    model, U = network(1)
+    source = sources(1, LENGTHS)
+    answer = greedy(model, U, source, 10)
+    for row, tokens in zip(source, answer, strict=True):
+        produced = tokens[tokens != 0].tolist()
+        given = torch.tensor([[START, *produced]])[:, :10]
+        layout = Layout(*given.shape)
+        best = model(U, row[None, row != 0], given, layout).argmax(dim=-1).tolist()
+        assert best == (produced + [END])[: len(best)]
+
+
+@settings(max_examples=8)
+@given(SEEDS, st.lists(st.integers(1, 12), min_size=1, max_size=6), st.integers(1, 4))
+def test_beam_search_with_a_cache_equals_beam_search_without(seed, lengths, size):
+    model, U = network(seed)
+    source = sources(seed, lengths)
+    tokens, scores = beam(model, U, source, 9, size)
+    others, other_scores = beam(model, U, source, 9, size, cached=False)
+    torch.testing.assert_close(scores, other_scores)
+    finite = scores.isfinite()
+    assert torch.equal(tokens[finite], others[finite])
+    assert tokens.shape == (len(lengths), size, 9) and scores.shape == (len(lengths), size)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_beam_of_size_one_is_greedy(seed):
+    model, U = network(seed)
+    source = sources(seed, LENGTHS)
+    assert torch.equal(beam(model, U, source, 15, 1)[0][:, 0], greedy(model, U, source, 15))
+
+
+def log_probability(model, U, source, tokens: tuple[int, ...]) -> float:
+    """Of `tokens` after the start token, from one forward pass."""
+    given = torch.tensor([[START, *tokens[:-1]]])
+    logits = model(U, source, given, Layout(*given.shape)).log_softmax(dim=-1)
+    return logits[range(len(tokens)), list(tokens)].sum().item()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_wide_beam_finds_the_best_of_all_sequences(seed):
+    """Two characters, at most 4 tokens: 1 + 2 + 4 + 8 sequences end in time."""
+    model, U = network(seed, size=5)
+    source, limit = sources(seed, [3], size=5), 4
+    every = [s for n in range(limit) for s in product(range(FIRST, 5), repeat=n)]
+    with torch.no_grad():
+        brute = sorted(
+            ((log_probability(model, U, source, (*s, END)) / (len(s) + 1), s) for s in every),
+            reverse=True,
+        )
+    tokens, scores = beam(model, U, source, limit, size=32)
+    assert torch.isfinite(scores[0]).sum() == len(every) == 15
+    for (score, sequence), row, found in zip(brute, tokens[0], scores[0], strict=False):
+        assert found.item() == pytest.approx(score, abs=1e-5)
+        assert tuple(row[: len(sequence)].tolist()) == sequence and row[len(sequence) :].sum() == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_beams_come_best_first_and_a_narrow_beam_finds_nothing_better(seed):
+    model, U = network(seed, size=5)
+    source = sources(seed, [3, 5, 8], size=5)
+    wide = beam(model, U, source, 4, 20)[1][:, 0]
+    for size in (1, 2, 3):
+        scores = beam(model, U, source, 4, size)[1]
+        assert (scores[:, :-1] >= scores[:, 1:]).all()
+        ended = wide.isfinite() & (beam(model, U, source, 4, size)[0][:, 0, -1] == 0)
+        assert (scores[ended, 0] <= wide[ended] + 1e-5).all()
+
+
+@pytest.mark.parametrize("search", [greedy, beam])
+@pytest.mark.parametrize(
+    ("shape", "limit", "message"),
+    [
+        ((0, 3), 5, r"B, S > 0, found \[0, 3\]"),
+        ((3, 0), 5, r"B, S > 0, found \[3, 0\]"),
+        ((3,), 5, r"found \[3\]"),
+        ((1, 3), 0, "limit must be 1 or more, found 0"),
+    ],
+)
+def test_no_sources_or_no_room_is_an_error(search, shape, limit, message):
+    model, U = network(0)
+    with pytest.raises(ValueError, match=message):
+        search(model, U, torch.ones(shape, dtype=torch.int64), limit)
+
+
+def test_no_beams_are_an_error():
+    with pytest.raises(ValueError, match="beam size must be 1 or more, found 0"):
+        beam(*network(0), sources(0, [3]), 5, 0)

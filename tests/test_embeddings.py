@@ -1,0 +1,202 @@
+"""Makers of U: the paper's equation by hand, what is learned, extension, renaming, errors."""
+
+import math
+from itertools import product
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from itekit.embeddings import (
+    AlphaRenamingEmbedding,
+    DualPartEmbedding,
+    EmbeddingConfig,
+    LearnedEmbedding,
+)
+from itekit.random_vectors import METHODS, SamplingSetTooSmallError, random_vectors
+from itekit.vocabulary import Vocabulary
+
+ONE = Vocabulary(("+",), ("abcde",))
+TWO = Vocabulary((), ("abc", "xyz0"))
+SWITCHES = list(product([False, True], repeat=2))
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def dual(vocabulary: Vocabulary = ONE, method: str = METHODS[2], d_beta: int = 4, **switches):
+    torch.manual_seed(7)
+    return DualPartEmbedding(vocabulary, 12, d_beta, method, **switches)
+
+
+def unit(row: list[float]) -> list[float]:
+    norm = math.sqrt(sum(x * x for x in row))
+    return [x / norm for x in row]
+
+
+def by_hand(maker, vocabulary, generator, f_bn, f_fn) -> list[list[float]]:
+    """Paper, equation "embed", one row and one number at a time."""
+    bn, fn = (unit if switch else list for switch in (f_bn, f_fn))
+    rows = [fn(bn(learned) + [0.0] * maker.d_beta) for learned in maker.learned.tolist()]
+    for alpha, size in zip(maker.shared.tolist(), vocabulary.class_sizes, strict=True):
+        betas = random_vectors(maker.method, size, maker.d_beta, generator)
+        rows += [fn(bn(alpha) + bn(beta)) for beta in betas.tolist()]
+    return rows
+
+
+@pytest.mark.parametrize(("f_bn", "f_fn"), SWITCHES)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("vocabulary", [ONE, TWO, ONE.extend("fgh")], ids=["one", "two", "more"])
+def test_matrix_is_the_equation_of_the_paper(vocabulary, method, f_bn, f_fn):
+    base = Vocabulary(vocabulary.fixed, tuple(c[:3] for c in vocabulary.interchangeable))
+    maker = dual(base, method, f_bn=f_bn, f_fn=f_fn)
+    U = maker.matrix(vocabulary, seeded(3))
+    expected = by_hand(maker, vocabulary, seeded(3), f_bn, f_fn)
+    torch.testing.assert_close(U, torch.tensor(expected))
+    assert U.shape == (len(vocabulary), 12)
+
+
+@given(st.sampled_from(METHODS), st.integers(0, 2**32), st.sampled_from([ONE, TWO]))
+def test_rows_are_of_norm_one_and_distinct(method, seed, vocabulary):
+    U = dual(vocabulary, method).matrix(vocabulary, seeded(seed)).detach()
+    torch.testing.assert_close(U.norm(dim=1), torch.ones(len(U)))
+    for k in range(len(vocabulary.class_sizes)):
+        rows = U[list(vocabulary.class_ids(k))]
+        assert len(rows.unique(dim=0)) == len(rows)
+
+
+def test_the_shared_part_is_one_for_a_class_and_the_random_part_nil_for_other_tokens():
+    U = dual(TWO).matrix(TWO, seeded()).detach()
+    assert (U[: TWO.learned_count, -4:] == 0).all()
+    firsts = []
+    for k in range(2):
+        shared = U[list(TWO.class_ids(k)), :-4]
+        torch.testing.assert_close(shared, shared[:1].expand_as(shared))
+        firsts.append(shared[0])
+    assert not torch.allclose(*firsts)
+
+
+def test_only_the_random_part_changes_from_draw_to_draw():
+    maker = dual()
+    first, second, again = (maker.matrix(ONE, seeded(s)).detach() for s in (1, 2, 1))
+    assert torch.equal(first, again)
+    assert torch.equal(first[:, :-4], second[:, :-4])
+    assert not torch.equal(first[:, -4:], second[:, -4:])
+
+
+def test_gradients_reach_the_learned_and_the_shared_part():
+    maker = dual(TWO)
+    weights = torch.randn(len(TWO), 12, generator=seeded())
+    (maker.matrix(TWO, seeded()) * weights).sum().backward()
+    assert {name for name, _ in maker.named_parameters()} == {"learned", "shared"}
+    for parameter in maker.parameters():
+        assert (parameter.grad.norm(dim=1) > 1e-4).all()
+
+
+def test_the_shared_gradient_is_the_sum_over_the_class():
+    """Every token of a class trains the one α, which is why unseen tokens work."""
+    maker = dual(f_bn=False, f_fn=False)
+    maker.matrix(ONE, seeded()).sum().backward()
+    assert (maker.shared.grad == len(ONE.interchangeable[0])).all()
+    assert (maker.learned.grad == 1).all()
+
+
+def test_an_extension_keeps_the_learned_rows():
+    maker, longer = dual(), ONE.extend("fghijk")
+    U, V = maker.matrix(ONE, seeded()), maker.matrix(longer, seeded())
+    n = ONE.learned_count
+    assert V.shape == (len(longer), 12) and torch.equal(U[:n], V[:n])
+    assert torch.equal(V[n:, :-4], V[n : n + 1, :-4].expand(len(longer) - n, -1))
+    assert len(V[n:].unique(dim=0)) == len(longer) - n
+
+
+def test_a_sampling_set_that_is_too_small_is_named_with_its_size():
+    maker = dual(d_beta=2)
+    assert maker.matrix(Vocabulary(("+",), ("abcd",)), seeded()).shape == (8, 12)
+    with pytest.raises(SamplingSetTooSmallError, match="hypercube_vertices.*") as caught:
+        maker.matrix(ONE, seeded())
+    assert all(number in str(caught.value) for number in ("2", "4", "5", "3"))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"d_beta": 0}, "d_beta must be between 1 and 11, found 0"),
+        ({"d_beta": 12}, "d_beta must be between 1 and 11, found 12"),
+        ({"method": "uniform"}, "uniform"),
+        ({"vocabulary": Vocabulary(("+",))}, "needs a class of interchangeable tokens"),
+    ],
+)
+def test_a_wrong_setting_is_an_error(change, message):
+    with pytest.raises(ValueError, match=message):
+        dual(**change)
+
+
+@pytest.mark.parametrize("other", [Vocabulary(("+", "-"), ("abc",)), TWO])
+def test_other_fixed_tokens_or_classes_are_an_error(other):
+    with pytest.raises(ValueError, match="made for 4 non-interchangeable tokens and 1 inter"):
+        dual().matrix(other, seeded())
+    with pytest.raises(ValueError, match="made for 4 non-interchangeable tokens and 1 inter"):
+        AlphaRenamingEmbedding(ONE, 12).matrix(other, seeded())
+
+
+@pytest.mark.parametrize("f_fn", [False, True])
+def test_learned_rows_are_as_they_are_or_normalised(f_fn):
+    maker = LearnedEmbedding(ONE, 12, f_fn)
+    expected = [unit(row) if f_fn else row for row in maker.learned.tolist()]
+    torch.testing.assert_close(maker.matrix(ONE), torch.tensor(expected))
+
+
+def test_learned_rows_cannot_be_extended():
+    with pytest.raises(ValueError, match="rows for 9 tokens, and the vocabulary has 10"):
+        LearnedEmbedding(ONE, 12).matrix(ONE.extend("f"))
+
+
+def places(U: torch.Tensor, maker) -> list[int]:
+    """Which learned row each row of U is."""
+    return [int((maker.learned == row).all(dim=1).nonzero().item()) for row in U]
+
+
+@given(st.integers(0, 2**32))
+def test_alpha_renaming_trains_on_an_ordered_choice_of_rows_within_each_class(seed):
+    test = TWO.extend({0: "de", 1: "1"})
+    maker = AlphaRenamingEmbedding(test, 12, f_fn=False).train()
+    found = places(maker.matrix(TWO, seeded(seed)), maker)
+    assert found[:3] == [0, 1, 2]
+    first, second = found[3:6], found[6:]
+    assert len({*first}) == 3 and {*first} <= {*test.class_ids(0)}
+    assert len({*second}) == 4 and {*second} <= {*test.class_ids(1)}
+
+
+def test_alpha_renaming_reaches_every_order_of_every_choice():
+    train = Vocabulary(interchangeable=("ab",))
+    maker = AlphaRenamingEmbedding(train.extend("c"), 12, f_fn=False).train()
+    generator = seeded()
+    found = {tuple(places(maker.matrix(train, generator), maker)[3:]) for _ in range(100)}
+    assert found == {(3, 4), (4, 3), (3, 5), (5, 3), (4, 5), (5, 4)}
+
+
+def test_alpha_renaming_evaluates_in_order():
+    test = TWO.extend({0: "de"})
+    maker = AlphaRenamingEmbedding(test, 12, f_fn=False).eval()
+    assert places(maker.matrix(test, seeded()), maker) == list(range(len(test)))
+    assert places(maker.matrix(TWO, seeded()), maker) == [0, 1, 2, 3, 4, 5, 8, 9, 10, 11]
+
+
+def test_alpha_renaming_has_as_many_tokens_as_rows():
+    with pytest.raises(ValueError, match="rows for 5 interchangeable tokens.* has 6"):
+        AlphaRenamingEmbedding(ONE, 12).matrix(ONE.extend("f"), seeded())
+
+
+def test_config_builds_each_kind_and_refuses_others():
+    test = ONE.extend("fg")
+    kinds = {"dual_part": (4, 1), "learned": (9,), "alpha_renaming": (11,)}
+    for kind, rows in kinds.items():
+        maker = EmbeddingConfig(kind).build(ONE, test, 12)
+        assert tuple(len(p) for p in maker.parameters()) == rows
+    with pytest.raises(ValueError, match="unknown embedding 'plain'"):
+        EmbeddingConfig("plain")
+    with pytest.raises(ValueError, match="unknown method 'hypercube'"):
+        EmbeddingConfig(method="hypercube")

@@ -1,0 +1,125 @@
+"""Presets at every scale, their round trip through JSON, and settings that contradict."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from tiny import seeded
+
+from itekit.experiments import NAMES, experiment
+from itekit.network import Network
+from itekit.scale import SCALES
+from itekit.settings import CopyingExperiment, TrainingConfig
+from itekit.tasks.copying import CopyingData, EvaluationGrid
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_preset_makes_sense_and_survives_json(name, scale):
+    made = experiment(name, scale, seed=3)
+    assert (made.name, made.scale, made.seed) == (name, scale, 3)
+    assert CopyingExperiment.from_json(json.loads(json.dumps(made.to_json()))) == made
+    assert made.data.characters <= made.test_characters >= made.grid.axis[-1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_preset_builds_and_reads_its_test_vocabulary(name):
+    network = Network.build(experiment(name, "smoke")).train(False)
+    extends = network.experiment.embedding.kind != "learned"
+    vocabulary = network.experiment.test_vocabulary if extends else network.experiment.vocabulary
+    U = network.matrix(vocabulary, seeded())
+    assert U.shape == (len(vocabulary), network.experiment.model.d_model)
+
+
+def test_the_paper_size_is_the_default_and_holds_the_numbers_of_the_paper():
+    made = experiment("copying-5-10/proposed", "paper")
+    assert made.training == TrainingConfig() and made.grid == EvaluationGrid()
+    assert made.training.steps * made.training.batch_size == pytest.approx(10_000_000, rel=0.03)
+    assert (made.model.d_model, made.model.layers, made.embedding.d_beta) == (64, 2, 6)
+    assert (made.data, made.draws, made.adacos) == (CopyingData(5, 10, 5), 10, True)
+    large = experiment("copying-large/proposed", "paper")
+    assert (large.data, large.test_characters) == (CopyingData(20, 80, 20), 160)
+
+
+def test_weights_depend_on_the_seed_alone():
+    first, again, other = (
+        Network.build(experiment("copying-5-10/plain", "smoke", s)) for s in (0, 0, 1)
+    )
+    weights = [n.embedding.learned.tolist() for n in (first, again, other)]
+    assert weights[0] == weights[1] != weights[2]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_the_full_vocabulary_trains_on_the_test_characters(scale):
+    made = experiment("copying-5-10/full-vocabulary", scale)
+    assert made.data.characters == made.test_characters == 30
+    assert made.vocabulary == made.test_vocabulary
+    assert experiment("copying-5-10/plain", scale).data.characters == 5
+
+
+def test_file_names_tell_name_scale_and_seed():
+    made = experiment("copying-5-10/without-f_bn", "lab", 7)
+    assert made.slug == "copying-5-10-without-f_bn-lab-s7"
+    assert len({experiment(n, s, i).slug for n in NAMES for s in SCALES for i in (0, 1)}) == (
+        len(NAMES) * len(SCALES) * 2
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("copying-5-10",), "unknown experiment 'copying-5-10': expected one of copying-5-10/pro"),
+        (("copying-5-10/other",), "unknown experiment 'copying-5-10/other'"),
+        (("copying-5-10/plain", "huge"), "huge.*smoke"),
+        (("copying-5-10/plain", "smoke", -1), "seed must be 0 or more, found -1"),
+    ],
+)
+def test_an_unknown_experiment_scale_or_seed_is_an_error(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        experiment(*arguments)
+
+
+def changed(path: str, value) -> dict:
+    """The JSON of an experiment with one setting changed, or removed by ..."""
+    made = experiment("copying-5-10/proposed", "smoke").to_json()
+    *parents, last = path.split(".")
+    inner = made
+    for parent in parents:
+        inner = inner[parent]
+    if value is ...:
+        del inner[last]
+    else:
+        inner[last] = value
+    return made
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("colour", 1, "CopyingExperiment has no setting 'colour'"),
+        ("model.depth", 1, "ModelConfig has no setting 'depth'"),
+        ("name", ..., "CopyingExperiment needs the setting 'name'"),
+        ("training.steps", 0, "steps must be 1 or more, found 0"),
+        ("training.warmup", -1, "warmup must be 0 or more, found -1"),
+        ("training.validate_every", 7, r"validate_every \(7\) .* multiple of log_every \(5\)"),
+        ("training.checkpoint_every", 7, r"checkpoint_every \(7\) .* multiple of log_every"),
+        ("embedding.f_fn", False, "AdaCos needs f_fn"),
+        ("model.normalize_features", False, "set it in embedding and in model"),
+        ("draws", 0, "draws must be 1 or more, found 0"),
+        ("test_characters", 8, "use 9 characters: .* found 8"),
+    ],
+)
+def test_a_wrong_setting_is_named(path, value, message):
+    with pytest.raises(ValueError, match=message):
+        CopyingExperiment.from_json(changed(path, value))
+
+
+def test_the_test_vocabulary_may_be_just_large_enough():
+    assert CopyingExperiment.from_json(changed("test_characters", 9)).test_characters == 9
+
+
+def test_settings_cannot_be_changed_in_place():
+    made = experiment("copying-5-10/proposed", "smoke")
+    with pytest.raises(AttributeError):
+        made.seed = 1
+    assert replace(made, seed=1).seed == 1
