@@ -61,8 +61,9 @@ def greedy(
 
 
 @torch.no_grad()
-def beam(model: Transformer, U: Tensor, source: Tensor, limit: int, size: int = 3,
-         cached: bool = True) -> tuple[Tensor, Tensor]:  # fmt: skip
+def beam(
+    model: Transformer, U: Tensor, source: Tensor, limit: int, size: int = 3, cached: bool = True
+) -> tuple[Tensor, Tensor]:
     """Beam search with scores log-probability / length (paper, section "LTL Solving": size 3).
 
     At each step the 2 × K best continuations of a source are looked at: those of the first K that
@@ -146,12 +147,12 @@ class _Beams:
             return None
         tokens, scores = self._results
         none = torch.isinf(self.finished_scores[:, :1])  # reached the limit: take what there is
-        tokens[self.active[settled]] = torch.where(
-            none[..., None], self.prefixes, self.finished
-        )[settled]  # fmt: skip
+        tokens[self.active[settled]] = torch.where(none[..., None], self.prefixes, self.finished)[
+            settled
+        ]
         scores[self.active[settled]] = torch.where(
             none, self.scores / (position + 1), self.finished_scores
-        )[settled]  # fmt: skip
+        )[settled]
         rows = (~settled).nonzero()[:, 0]
         for name in ("active", "tokens", "prefixes", "scores", "finished", "finished_scores"):
             setattr(self, name, getattr(self, name)[rows])

@@ -45,8 +45,14 @@ def load_network(name: str, scale: str | None = None, seed: int = 0) -> Network:
     return Network.load(path)
 
 
-def load_or_train(name: str, scale: str | None = None, seed: int = 0, train: bool = False,
-                  directory: Path = RUNS, progress: bool = True) -> Network:  # fmt: skip
+def load_or_train(
+    name: str,
+    scale: str | None = None,
+    seed: int = 0,
+    train: bool = False,
+    directory: Path = RUNS,
+    progress: bool = True,
+) -> Network:
     """The shipped network if there is one, else one trained here (and kept in `directory`).
 
     Args:
