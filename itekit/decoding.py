@@ -86,7 +86,7 @@ def beam(
     _check(source, limit)
     if size < 1:
         raise ValueError(f"the beam size must be 1 or more, found {size}")
-    search = _Beams(len(source), size, limit, source.device)
+    search = _Beams(len(source), size, limit, U)
     stepper = (Cached if cached else Uncached)(model, U, source, limit)
     stepper.select(torch.arange(len(source), device=source.device).repeat_interleave(size))
     for position in range(limit):
@@ -105,12 +105,12 @@ def beam(
 class _Beams:
     """The beams of all sources that are not settled, and what has finished so far."""
 
-    def __init__(self, sources: int, size: int, limit: int, device: torch.device):
-        self.size, self.limit = size, limit
+    def __init__(self, sources: int, size: int, limit: int, like: Tensor):
+        self.size, self.limit, device = size, limit, like.device
         self.active = torch.arange(sources, device=device)
         self.tokens = torch.full((sources, size), START, device=device)
         self.prefixes = torch.zeros(sources, size, limit, dtype=torch.int64, device=device)
-        self.scores = torch.full((sources, size), -torch.inf, device=device)
+        self.scores = like.new_full((sources, size), -torch.inf)
         self.scores[:, 0] = 0.0  # all beams start alike: only one of them counts
         self.finished = self.prefixes.clone()
         self.finished_scores = torch.full_like(self.scores, -torch.inf)
