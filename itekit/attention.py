@@ -101,27 +101,28 @@ class Attention(nn.Module):
         ValueError: D is not a multiple of 2 × heads (RoPE rotates pairs within a head).
     """
 
-    def __init__(self, d_model: int, heads: int, rope: bool):
+    def __init__(self, d_model: int, heads: int, rope_base: float | None):
         super().__init__()
         if d_model % (2 * heads):
             raise ValueError(
                 f"d_model must be a multiple of 2 × heads = {2 * heads}, found {d_model}"
             )
-        self.heads, self.d_head, self.rope = heads, d_model // heads, rope
+        self.heads, self.d_head, self.rope_base = heads, d_model // heads, rope_base
         self.output = nn.Linear(d_model, d_model)
 
     def table(self, start: int, stop: int, device: torch.device, scale: float = 1.0):
         """RoPE factors for positions start to stop - 1, times `scale`; None without RoPE."""
-        if not self.rope:
+        if self.rope_base is None:
             return None
-        return rope_table(_round_up(stop), self.d_head, device)[start:stop] * scale
+        table = rope_table(_round_up(stop), self.d_head, device, self.rope_base)
+        return table[start:stop] * scale
 
     def split_query(self, projected: Tensor, layout: Layout, start: int) -> Tensor:
         """Scaled, rotated queries [B, H, T, d] of projections [N, D] from position `start`."""
         T, scale = layout.length, self.d_head**-0.5
         table = self.table(start, start + T, projected.device, scale)
         (query,) = split_heads(projected, layout, self.heads, [table], [T])
-        return query if self.rope else query * scale
+        return query * scale if self.rope_base is None else query
 
 
 def _round_up(length: int) -> int:
@@ -132,8 +133,8 @@ def _round_up(length: int) -> int:
 class SelfAttention(Attention):
     """Attention of a sequence on itself."""
 
-    def __init__(self, d_model: int, heads: int, rope: bool):
-        super().__init__(d_model, heads, rope)
+    def __init__(self, d_model: int, heads: int, rope_base: float | None):
+        super().__init__(d_model, heads, rope_base)
         self.query_key_value = nn.Linear(d_model, 3 * d_model)
 
     def forward(self, x: Tensor, layout: Layout, bias: Tensor) -> Tensor:
@@ -143,7 +144,7 @@ class SelfAttention(Attention):
         query, key, value = split_heads(
             self.query_key_value(x), layout, self.heads, tables, [L, K, K]
         )
-        if not self.rope:
+        if self.rope_base is None:
             query = query * scale
         return self.output(layout.pack(attend(query, key, value, bias)))
 
@@ -168,8 +169,8 @@ class SelfAttention(Attention):
 class CrossAttention(Attention):
     """Attention of the target on the encoded source."""
 
-    def __init__(self, d_model: int, heads: int, rope: bool):
-        super().__init__(d_model, heads, rope)
+    def __init__(self, d_model: int, heads: int, rope_base: float | None):
+        super().__init__(d_model, heads, rope_base)
         self.query = nn.Linear(d_model, d_model)
         self.key_value = nn.Linear(d_model, 2 * d_model)
 

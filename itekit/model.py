@@ -34,6 +34,7 @@ class ModelConfig:
         d_ff: width of the feed-forward layers.
         dropout: probability, after embedding, attention and feed-forward layers.
         normalize_features: f_fn on the feature vectors, so that logits are cosines.
+        rope_base: the base of RoPE's frequencies.
     """
 
     d_model: int = 64
@@ -42,6 +43,7 @@ class ModelConfig:
     d_ff: int = 64
     dropout: float = 0.1
     normalize_features: bool = True
+    rope_base: float = 10_000.0
 
     def __post_init__(self):
         for name in ("d_model", "layers", "heads", "d_ff"):
@@ -49,6 +51,8 @@ class ModelConfig:
                 raise ValueError(f"{name} must be 1 or more, found {getattr(self, name)}")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"dropout must be in [0, 1), found {self.dropout}")
+        if self.rope_base <= 1:
+            raise ValueError(f"rope_base must be more than 1, found {self.rope_base}")
 
 
 class FeedForward(nn.Module):
@@ -72,7 +76,7 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, config: ModelConfig):
         super().__init__()
-        self.attention = SelfAttention(config.d_model, config.heads, rope=True)
+        self.attention = SelfAttention(config.d_model, config.heads, config.rope_base)
         self.feed_forward = FeedForward(config)
         self.norm_attention, self.norm_feed_forward = _norm(config), _norm(config)
 
@@ -95,8 +99,8 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, config: ModelConfig):
         super().__init__()
-        self.attention = SelfAttention(config.d_model, config.heads, rope=True)
-        self.cross = CrossAttention(config.d_model, config.heads, rope=True)
+        self.attention = SelfAttention(config.d_model, config.heads, config.rope_base)
+        self.cross = CrossAttention(config.d_model, config.heads, config.rope_base)
         self.feed_forward = FeedForward(config)
         self.norm_attention, self.norm_cross = _norm(config), _norm(config)
         self.norm_feed_forward = _norm(config)

@@ -1,6 +1,6 @@
 """A network: an embedding maker, a transformer and a loss, made for one vocabulary."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +89,15 @@ class Network:
     def matrix(self, vocabulary: Vocabulary, generator: torch.Generator) -> Tensor:
         """U [V, D] for evaluation on `vocabulary`."""
         return self.embedding.matrix(vocabulary, generator)
+
+    def with_rope_base(self, base: float) -> "Network":
+        """The same weights with another base of RoPE, in evaluation mode."""
+        model = replace(self.experiment.model, rope_base=base)
+        other = Network.build(replace(self.experiment, model=model))
+        for name, module in other.modules.items():
+            module.load_state_dict(self.modules[name].state_dict())
+        other.trained = self.trained
+        return other.train(False)
 
     def save(self, path: Path, extra: dict | None = None, tensors: dict | None = None) -> None:
         """Write a checkpoint, atomically; see `checkpoints.save_checkpoint`."""

@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import seeded
+from tiny import seeded, tiny_network
 from torch.nn.functional import layer_norm, normalize, relu, scaled_dot_product_attention
 
 from itekit.attention import split_heads
@@ -291,3 +291,19 @@ def test_the_width_must_hold_pairs_in_every_head(heads):
 def test_a_size_below_one_is_an_error(name):
     with pytest.raises(ValueError, match=f"{name} must be 1 or more, found 0"):
         ModelConfig(**{name: 0})
+
+
+def test_another_rope_base_changes_positions_and_nothing_else():
+    network = tiny_network()
+    other = network.with_rope_base(100.0)
+    assert other.experiment.model.rope_base == 100.0
+    U = network.matrix(network.experiment.vocabulary, seeded(0))
+    source = torch.tensor([[4, 4, 4, 1]])
+    inputs = torch.tensor([[2, 4, 4, 4]])
+    layout = Layout.of(source != 0)
+    same = network.with_rope_base(network.experiment.model.rope_base)
+    expected = network.model(U, source, inputs, layout)
+    torch.testing.assert_close(same.model(U, source, inputs, layout), expected)
+    assert not torch.allclose(other.model(U, source, inputs, layout), expected, atol=1e-4)
+    with pytest.raises(ValueError, match="rope_base must be more than 1, found 1"):
+        network.with_rope_base(1)
