@@ -123,17 +123,22 @@ class GridEvaluation:
         return total / count
 
     def run(self) -> dict:
-        """The result: the mean grid, each draw's mean, and the median-loss choice, as JSON."""
+        """The result as JSON: the grid, the draws, and the choice by median loss.
+
+        The grid is the mean over all draws or, where the experiment says so (`averaged` False),
+        that of the draw with the median cross-entropy; the others are then not decoded.
+        """
+        losses = [self.cross_entropy(draw) for draw in range(self.draws)]
+        chosen = median_draw(losses)
+        decoded = range(self.draws) if self.network.experiment.averaged else [chosen]
         with tqdm(
-            total=self.draws * len(self.axis),
+            total=len(decoded) * len(self.axis),
             disable=not self.progress,
             desc=f"evaluate {self.network.experiment.name}",
         ) as bar:
-            grids = [self.grid(draw, bar) for draw in range(self.draws)]
-        losses = [self.cross_entropy(draw) for draw in range(self.draws)]
-        means = [float(np.nanmean(g)) for g in grids]
-        grid = np.mean(grids, axis=0)
-        chosen = median_draw(losses)
+            grids = {draw: self.grid(draw, bar) for draw in decoded}
+        means = {draw: float(np.nanmean(grid)) for draw, grid in grids.items()}
+        grid = np.mean(list(grids.values()), axis=0)
         result = {
             "axis": self.axis,
             "samples_per_cell": self.network.experiment.grid.samples,
@@ -141,18 +146,19 @@ class GridEvaluation:
             "mean_within_training_characters": self._mean_within(grid),
             "grid": [[None if np.isnan(x) else round(float(x), 4) for x in row] for row in grid],
             "draws": [
-                {"mean_edit_distance": m, "cross_entropy": c}
-                for m, c in zip(means, losses, strict=True)
+                {"mean_edit_distance": means.get(draw), "cross_entropy": loss}
+                for draw, loss in enumerate(losses)
             ],
             "median_draw": chosen,
             "median_draw_mean_edit_distance": means[chosen],
         }
         if len(means) > 1:
+            values = list(means.values())
             result["spread"] = {
-                "min": min(means),
-                "mean": statistics.mean(means),
-                "max": max(means),
-                "std": statistics.stdev(means),
+                "min": min(values),
+                "mean": statistics.mean(values),
+                "max": max(values),
+                "std": statistics.stdev(values),
             }
         return result
 

@@ -66,7 +66,7 @@ FAMILIES = types.MappingProxyType(
                 "test_characters": 160,
                 "model": _LARGE,
                 "grid": EvaluationGrid(3, 160, samples=20),
-                "draws": 1,
+                "averaged": False,
             },
             "lab": {
                 "data": CopyingData(10, 40, 10),
@@ -74,14 +74,16 @@ FAMILIES = types.MappingProxyType(
                 "model": replace(_LARGE, d_model=64, layers=2, heads=4),
                 "training": TrainingConfig(1500, 128, warmup=150, validate_every=500),
                 "grid": EvaluationGrid(4, 80, samples=5, stride=4),
-                "draws": 1,
+                "draws": 3,
+                "averaged": False,
             },
             "smoke": {
                 "data": CopyingData(6, 12, 6),
                 "test_characters": 16,
                 "training": _SMOKE,
                 "grid": EvaluationGrid(4, 16, samples=2, stride=4),
-                "draws": 1,
+                "draws": 3,
+                "averaged": False,
             },
         },
     }

@@ -146,7 +146,7 @@ def check_settings(path: Path, saved: CopyingExperiment, expected: CopyingExperi
     pairs = [_flat(e.to_json()) for e in (expected, saved)]
     for name in pairs[0]:
         wanted, found = (pair[name] for pair in pairs)
-        if wanted != found and name.split(".")[0] not in ("grid", "draws"):
+        if wanted != found and name.split(".")[0] not in ("grid", "draws", "averaged"):
             raise CheckpointError(
                 f"{path}: a run with other settings: expected {name} {wanted}, found {found}; "
                 "choose another file or directory"

@@ -59,7 +59,8 @@ class CopyingExperiment:
         test_characters: size of the alphabet at evaluation.
         embedding, model, training, adacos: the network and how it is trained.
         grid: the evaluation set.
-        draws: random embeddings that an evaluation averages over.
+        draws: random embeddings that an evaluation draws.
+        averaged: evaluate all draws and take their mean; False: only the one of median loss.
         seed: of weights, data and random parts; 0 or more.
 
     Raises:
@@ -76,6 +77,7 @@ class CopyingExperiment:
     adacos: bool = True
     grid: EvaluationGrid = field(default_factory=EvaluationGrid)
     draws: int = 10
+    averaged: bool = True
     seed: int = 0
 
     def __post_init__(self):

@@ -225,3 +225,18 @@ def test_greedy_copies_on_cuda_agree_with_the_cpu():
     on_cpu = copy_strings(made, U, batch)
     on_cuda = copy_strings(made.to("cuda"), U.to("cuda"), batch.to("cuda")).cpu()
     assert (on_cpu == on_cuda).all(dim=1).float().mean() > 0.9
+
+
+def test_only_the_draw_of_median_loss_is_decoded_when_draws_are_not_averaged():
+    network = tiny_network()
+    everything = GridEvaluation(network, progress=False).run()
+    network.experiment = replace(network.experiment, averaged=False)
+    result = GridEvaluation(network, progress=False).run()
+    chosen = result["median_draw"]
+    assert [d["cross_entropy"] for d in result["draws"]] == [
+        d["cross_entropy"] for d in everything["draws"]
+    ]
+    decoded = [i for i, d in enumerate(result["draws"]) if d["mean_edit_distance"] is not None]
+    assert decoded == [chosen] and "spread" not in result
+    expected = everything["draws"][chosen]["mean_edit_distance"]
+    assert result["mean_edit_distance"] == pytest.approx(expected)
