@@ -116,7 +116,7 @@ def _finish(
     width: int,
 ) -> go.Figure:
     rows = len(tokens)
-    bar = colour_bar(name, x=1.05)
+    bar = colour_bar(name, side="top", x=1.05)
     figure.update_layout(
         coloraxis={"colorscale": SIGNED, "cmin": -limit, "cmax": limit, "colorbar": bar}
     )
