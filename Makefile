@@ -24,7 +24,7 @@ BIN := .venv/bin
 READY := .venv/itekit-ready
 SETTINGS := .venv/share/jupyter/lab/settings
 NOTEBOOKS := $(wildcard notebooks/*.ipynb notebooks/solutions/*.ipynb)
-BENCHMARKS := $(sort $(wildcard tests/benchmarks/*.py))
+BENCHMARKS := $(sort $(wildcard tests/benchmarks/bench_*.py))
 WORKERS ?= 2
 
 .PHONY: run test lab bench refresh doctor setup clean distclean

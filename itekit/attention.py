@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from itekit.layout import Layout, causal_bias, padded
+from itekit.layout import STEP_KEYS, Layout, padded
 from itekit.positions import rope_table
 
 
@@ -117,10 +117,17 @@ class Attention(nn.Module):
         table = rope_table(_round_up(stop), self.d_head, device, self.rope_base)
         return table[start:stop] * scale
 
-    def split_query(self, projected: Tensor, layout: Layout, start: int) -> Tensor:
-        """Scaled, rotated queries [B, H, T, d] of projections [N, D] from position `start`."""
+    def rotate_step(self, x: Tensor, position: int) -> Tensor:
+        """x [..., d], all at `position`, rotated."""
+        table = self.table(position, position + 1, x.device)
+        if table is None:
+            return x
+        return torch.view_as_real(_as_complex(x) * table).flatten(-2)
+
+    def split_query(self, projected: Tensor, layout: Layout) -> Tensor:
+        """Scaled, rotated queries [B, H, T, d] of projections [N, D]."""
         T, scale = layout.length, self.d_head**-0.5
-        table = self.table(start, start + T, projected.device, scale)
+        table = self.table(0, T, projected.device, scale)
         (query,) = split_heads(projected, layout, self.heads, [table], [T])
         return query * scale if self.rope_base is None else query
 
@@ -154,15 +161,15 @@ class SelfAttention(Attention):
         The cache holds [B, H, length, d] each, with room for this position.
         """
         keys, values = cache
-        table, scale = self.table(position, position + 1, x.device), self.d_head**-0.5
-        query, key, value = split_heads(
-            self.query_key_value(x), Layout(len(x), 1), self.heads, [table, table, None], [1, 1, 1]
-        )
-        keys[:, :, position : position + 1] = key
-        values[:, :, position : position + 1] = value
-        K = padded(position + 1, x.device)
-        bias = causal_bias(position + 1, x.device)[-1:]
-        mixed = attend(query * scale, keys[:, :, :K], values[:, :, :K], bias)
+        projected = self.query_key_value(x).view(len(x), 3, self.heads, self.d_head)
+        rotated = self.rotate_step(projected[:, :2], position)
+        keys[:, :, position] = rotated[:, 1]
+        values[:, :, position] = projected[:, 2]
+        query = rotated[:, 0, :, None] * self.d_head**-0.5
+        K = min(keys.shape[2], padded(max(position + 1, STEP_KEYS), x.device))
+        bias = torch.zeros(K, device=x.device)
+        bias[position + 1 :] = -torch.inf
+        mixed = attend(query, keys[:, :, :K], values[:, :, :K], bias)
         return self.output(mixed.flatten(0, 1))
 
 
@@ -181,9 +188,13 @@ class CrossAttention(Attention):
         tables = [self.table(0, S, memory.device), None]
         return split_heads(self.key_value(memory), layout, self.heads, tables, [K, K])
 
-    def forward(
-        self, x: Tensor, layout: Layout, keys_values: tuple, bias: Tensor, start: int = 0
-    ) -> Tensor:
-        """x: [N, D], target positions from `start`; bias: [B, 1, 1, K]; returns [N, D]."""
-        query = self.split_query(self.query(x), layout, start)
+    def forward(self, x: Tensor, layout: Layout, keys_values: tuple, bias: Tensor) -> Tensor:
+        """x: [N, D]; bias: [B, 1, 1, K]; returns [N, D]."""
+        query = self.split_query(self.query(x), layout)
         return self.output(layout.pack(attend(query, *keys_values, bias)))
+
+    def step(self, x: Tensor, keys_values: tuple, bias: Tensor, position: int) -> Tensor:
+        """One decoding step: x [R, D] at `position`, R / B rows (beams) for each of B sources."""
+        query = self.query(x).view(len(bias), -1, self.heads, self.d_head)
+        query = self.rotate_step(query, position).transpose(1, 2) * self.d_head**-0.5
+        return self.output(attend(query, *keys_values, bias).flatten(0, 1))

@@ -87,8 +87,7 @@ def beam(
     if size < 1:
         raise ValueError(f"the beam size must be 1 or more, found {size}")
     search = _Beams(len(source), size, limit, U)
-    stepper = (Cached if cached else Uncached)(model, U, source, limit)
-    stepper.select(torch.arange(len(source), device=source.device).repeat_interleave(size))
+    stepper = (Cached if cached else Uncached)(model, U, source, limit, size)
     for position in range(limit):
         logits = stepper.step(search.tokens.flatten(), position)
         came_from = search.extend(torch.log_softmax(logits, dim=-1), position)

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 KEY_MULTIPLE = 16
+STEP_KEYS = 32  # fewest keys of a decoding step: smaller products take torch's scalar code
 
 
 def padded(length: int, device: torch.device) -> int:

@@ -110,17 +110,15 @@ class DecoderLayer(nn.Module):
     ) -> Tensor:
         x = self.norm_attention(add_dropped(x, self.attention(x, layout, bias), dropout))
         keys_values = self.cross.keys_values(source.memory, source.layout)
-        return self._rest(x, layout, keys_values, source.bias, 0, dropout)
+        crossed = self.cross(x, layout, keys_values, source.bias)
+        x = self.norm_cross(add_dropped(x, crossed, dropout))
+        return self.norm_feed_forward(add_dropped(x, self.feed_forward(x), dropout))
 
     def step(self, x: Tensor, cache, keys_values, source_bias: Tensor, position: int) -> Tensor:
         """One decoding step for x [B, D]; see `SelfAttention.step`."""
         x = self.norm_attention(x + self.attention.step(x, cache, position))
-        return self._rest(x, Layout(len(x), 1), keys_values, source_bias, position, None)
-
-    def _rest(self, x, layout, keys_values, source_bias, start, dropout):
-        crossed = self.cross(x, layout, keys_values, source_bias, start)
-        x = self.norm_cross(add_dropped(x, crossed, dropout))
-        return self.norm_feed_forward(add_dropped(x, self.feed_forward(x), dropout))
+        x = self.norm_cross(x + self.cross.step(x, keys_values, source_bias, position))
+        return self.norm_feed_forward(x + self.feed_forward(x))
 
 
 class Transformer(nn.Module):

@@ -9,7 +9,7 @@ V vocabulary.
 import torch
 from torch import Tensor
 
-from itekit.attention import Layout, padded
+from itekit.layout import STEP_KEYS, Layout, padded
 from itekit.model import Encoded, Transformer
 
 
@@ -23,15 +23,16 @@ class Cached:
         limit: T, the largest number of steps.
     """
 
-    def __init__(self, model: Transformer, U: Tensor, source: Tensor, limit: int):
-        self.model, self.U = model, U
+    def __init__(self, model: Transformer, U: Tensor, source: Tensor, limit: int, beams: int = 1):
+        self.model, self.U, self.beams = model, U, beams
         encoded = model.encode(U, source)
         self.bias = encoded.bias
         self.source = [
             layer.cross.keys_values(encoded.memory, encoded.layout) for layer in model.decoder
         ]
         heads = model.config.heads
-        shape = (len(source), heads, padded(limit, U.device), U.shape[1] // heads)
+        length = padded(max(limit, STEP_KEYS), U.device)
+        shape = (beams * len(source), heads, length, U.shape[1] // heads)
         self.own = [(U.new_zeros(shape), U.new_zeros(shape)) for _ in model.decoder]
 
     def step(self, tokens: Tensor, position: int) -> Tensor:
@@ -44,22 +45,24 @@ class Cached:
     def select(self, rows: Tensor) -> None:
         """Keep, repeat or reorder rows of the batch: int64 [any number]."""
         self.select_prefix(rows)
-        self.source = [(k[rows], v[rows]) for k, v in self.source]
-        self.bias = self.bias[rows]
+        sources = rows[:: self.beams] // self.beams
+        self.source = [(k[sources], v[sources]) for k, v in self.source]
+        self.bias = self.bias[sources]
 
     def select_prefix(self, rows: Tensor) -> None:
         """Reorder among rows of the same source: only what depends on the prefix moves."""
-        self.own = [(k[rows], v[rows]) for k, v in self.own]
+        self.own = [(k.index_select(0, rows), v.index_select(0, rows)) for k, v in self.own]
 
 
 class Uncached:
     """Recomputes the whole prefix at each step: the reference for tests and benchmarks."""
 
-    def __init__(self, model: Transformer, U: Tensor, source: Tensor, limit: int):
+    def __init__(self, model: Transformer, U: Tensor, source: Tensor, limit: int, beams: int = 1):
         self.model, self.U = model, U
         encoded = model.encode(U, source)
-        self.memory, self.bias = encoded.layout.unpack(encoded.memory), encoded.bias
-        self.prefix = source.new_zeros(len(source), 0)
+        self.memory = encoded.layout.unpack(encoded.memory).repeat_interleave(beams, dim=0)
+        self.bias = encoded.bias.repeat_interleave(beams, dim=0)
+        self.prefix = source.new_zeros(beams * len(source), 0)
 
     def step(self, tokens: Tensor, position: int) -> Tensor:
         """Logits [B, V] after `tokens` [B] at `position`."""

@@ -71,7 +71,13 @@ def style(figure: go.Figure, *, title: str = "", width: int, height: int) -> go.
 
 def colour_bar(title: str, side: str = "right", **more: Any) -> dict:
     """A thin colour bar as tall as the plot, with its title along it or on top."""
-    return {"title": {"text": title, "side": side}, "thickness": 14, "outlinewidth": 0, "ypad": 0, **more}
+    return {
+        "title": {"text": title, "side": side},
+        "thickness": 14,
+        "outlinewidth": 0,
+        "ypad": 0,
+        **more,
+    }
 
 
 def floats(name: str, values: Any, *, dimensions: int) -> np.ndarray:
