@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from itekit.layout import STEP_KEYS, Layout, padded
+from itekit.layout import Layout, padded
 from itekit.positions import rope_table
 
 
@@ -115,13 +115,13 @@ class Attention(nn.Module):
         if self.rope_base is None:
             return None
         table = rope_table(_round_up(stop), self.d_head, device, self.rope_base)
-        return table[start:stop] * scale
+        return table[start:stop] if scale == 1.0 else table[start:stop] * scale
 
-    def rotate_step(self, x: Tensor, position: int) -> Tensor:
-        """x [..., d], all at `position`, rotated."""
-        table = self.table(position, position + 1, x.device)
+    def rotate_step(self, x: Tensor, position: int, scale: float = 1.0) -> Tensor:
+        """x [..., d], all at `position`, rotated and scaled."""
+        table = self.table(position, position + 1, x.device, scale)
         if table is None:
-            return x
+            return x * scale
         return torch.view_as_real(_as_complex(x) * table).flatten(-2)
 
     def split_query(self, projected: Tensor, layout: Layout) -> Tensor:
@@ -155,21 +155,17 @@ class SelfAttention(Attention):
             query = query * scale
         return self.output(layout.pack(attend(query, key, value, bias)))
 
-    def step(self, x: Tensor, cache: tuple[Tensor, Tensor], position: int) -> Tensor:
-        """One decoding step: x [B, D] at `position`; `cache` (keys, values) is written to.
+    def step(self, x: Tensor, cache: tuple, bias: Tensor, position: int) -> Tensor:
+        """One decoding step: x [B, D] at `position`; bias [K] decides how many keys are read.
 
-        The cache holds [B, H, length, d] each, with room for this position.
+        The cache (keys, values), [B, H, K or more, d] each, is written to at `position`.
         """
         keys, values = cache
-        projected = self.query_key_value(x).view(len(x), 3, self.heads, self.d_head)
-        rotated = self.rotate_step(projected[:, :2], position)
-        keys[:, :, position] = rotated[:, 1]
-        values[:, :, position] = projected[:, 2]
-        query = rotated[:, 0, :, None] * self.d_head**-0.5
-        K = min(keys.shape[2], padded(max(position + 1, STEP_KEYS), x.device))
-        bias = torch.zeros(K, device=x.device)
-        bias[position + 1 :] = -torch.inf
-        mixed = attend(query, keys[:, :, :K], values[:, :, :K], bias)
+        query, key, value = self.query_key_value(x).view(-1, 3, self.heads, self.d_head).unbind(1)
+        keys[:, :, position] = self.rotate_step(key, position)
+        values[:, :, position] = value
+        query = self.rotate_step(query, position, self.d_head**-0.5)[:, :, None]
+        mixed = attend(query, keys[:, :, : len(bias)], values[:, :, : len(bias)], bias)
         return self.output(mixed.flatten(0, 1))
 
 
@@ -196,5 +192,5 @@ class CrossAttention(Attention):
     def step(self, x: Tensor, keys_values: tuple, bias: Tensor, position: int) -> Tensor:
         """One decoding step: x [R, D] at `position`, R / B rows (beams) for each of B sources."""
         query = self.query(x).view(len(bias), -1, self.heads, self.d_head)
-        query = self.rotate_step(query, position).transpose(1, 2) * self.d_head**-0.5
+        query = self.rotate_step(query, position, self.d_head**-0.5).transpose(1, 2)
         return self.output(attend(query, *keys_values, bias).flatten(0, 1))

@@ -49,7 +49,7 @@ def greedy(
     for position in range(limit):
         tokens = stepper.step(tokens, position).argmax(dim=-1)
         going &= tokens != END
-        output[active[going], position] = tokens[going]
+        output[active, position] = tokens * going
         # Dropping rows copies the cache: worth it once an eighth of them have finished.
         if going.sum() <= 0.875 * len(going):
             rows = going.nonzero()[:, 0]

@@ -114,10 +114,12 @@ class DecoderLayer(nn.Module):
         x = self.norm_cross(add_dropped(x, crossed, dropout))
         return self.norm_feed_forward(add_dropped(x, self.feed_forward(x), dropout))
 
-    def step(self, x: Tensor, cache, keys_values, source_bias: Tensor, position: int) -> Tensor:
-        """One decoding step for x [B, D]; see `SelfAttention.step`."""
-        x = self.norm_attention(x + self.attention.step(x, cache, position))
-        x = self.norm_cross(x + self.cross.step(x, keys_values, source_bias, position))
+    def step(
+        self, x: Tensor, own: tuple, own_bias: Tensor, source: tuple, source_bias: Tensor, at: int
+    ) -> Tensor:
+        """One decoding step for x [B, D] at position `at`; see `SelfAttention.step`."""
+        x = self.norm_attention(x + self.attention.step(x, own, own_bias, at))
+        x = self.norm_cross(x + self.cross.step(x, source, source_bias, at))
         return self.norm_feed_forward(x + self.feed_forward(x))
 
 

@@ -9,7 +9,7 @@ V vocabulary.
 import torch
 from torch import Tensor
 
-from itekit.layout import STEP_KEYS, Layout, padded
+from itekit.layout import STEP_KEYS, Layout, causal_bias, padded
 from itekit.model import Encoded, Transformer
 
 
@@ -25,21 +25,25 @@ class Cached:
 
     def __init__(self, model: Transformer, U: Tensor, source: Tensor, limit: int, beams: int = 1):
         self.model, self.U, self.beams = model, U, beams
-        encoded = model.encode(U, source)
-        self.bias = encoded.bias
+        parts = [encode_source(model, U, part) for part in source.split(_rows_at_once(source))]
+        self.bias = torch.cat([bias for bias, _ in parts])
         self.source = [
-            layer.cross.keys_values(encoded.memory, encoded.layout) for layer in model.decoder
+            tuple(map(torch.cat, zip(*layer, strict=True)))
+            for layer in zip(*(layers for _, layers in parts), strict=True)
         ]
         heads = model.config.heads
         length = padded(max(limit, STEP_KEYS), U.device)
+        self.own_bias = causal_bias(length, U.device)
         shape = (beams * len(source), heads, length, U.shape[1] // heads)
         self.own = [(U.new_zeros(shape), U.new_zeros(shape)) for _ in model.decoder]
 
     def step(self, tokens: Tensor, position: int) -> Tensor:
         """Logits [B, V] after `tokens` [B] at `position`."""
         x = self.model.embed(self.U, tokens)
+        K = padded(max(position + 1, STEP_KEYS), x.device)
+        bias = self.own_bias[position, :K]
         for layer, own, source in zip(self.model.decoder, self.own, self.source, strict=True):
-            x = layer.step(x, own, source, self.bias, position)
+            x = layer.step(x, own, bias, source, self.bias, position)
         return self.model.project(self.U, x)
 
     def select(self, rows: Tensor) -> None:
@@ -52,6 +56,18 @@ class Cached:
     def select_prefix(self, rows: Tensor) -> None:
         """Reorder among rows of the same source: only what depends on the prefix moves."""
         self.own = [(k.index_select(0, rows), v.index_select(0, rows)) for k, v in self.own]
+
+
+def encode_source(model: Transformer, U: Tensor, source: Tensor) -> tuple[Tensor, list]:
+    """The mask [B, 1, 1, K] of source [B, S], and each layer's cross-attention keys and values."""
+    encoded = model.encode(U, source)
+    cross = [layer.cross.keys_values(encoded.memory, encoded.layout) for layer in model.decoder]
+    return encoded.bias, cross
+
+
+def _rows_at_once(source: Tensor) -> int:
+    """Sources to encode together: on a CPU so few that their activations stay in its cache."""
+    return max(1, 2048 // source.shape[1]) if source.device.type == "cpu" else len(source)
 
 
 class Uncached:
