@@ -78,6 +78,8 @@ def evaluate_command(arguments: argparse.Namespace) -> int:
         network = Network.load(arguments.checkpoint or own, made)
     else:
         network = load_network(arguments.name, arguments.scale, arguments.seed)
+    if arguments.rope_base:
+        network = network.with_rope_base(arguments.rope_base)
     result = evaluate(network.to(_device(arguments)))
     print(f"mean edit distance {result['result']['mean_edit_distance']:.3f}")
     print(f"result    {save_result(result, arguments.directory or RESULTS)}")
@@ -125,6 +127,9 @@ def make_parser() -> argparse.ArgumentParser:
     evaluate = commands.add_parser("evaluate", help="evaluate a trained experiment on its grid")
     _add_experiment(evaluate)
     evaluate.add_argument("--checkpoint", metavar="FILE", help="default: the own or shipped run")
+    evaluate.add_argument(
+        "--rope-base", type=float, metavar="BASE", help="of the rotary positions; default: trained"
+    )
     evaluate.set_defaults(function=evaluate_command)
 
     readme = commands.add_parser("readme", help="rewrite README.md's tables from the results")

@@ -20,6 +20,7 @@ from itekit.dropout import Dropout, add_dropped, drop
 from itekit.layout import Layout, causal_bias, padding_bias
 from itekit.vocabulary import PAD, SPECIAL, START
 
+ROPE_BASE = 10_000.0  # as in the paper's models
 _FORBIDDEN = [SPECIAL.index(PAD), SPECIAL.index(START)]
 
 
@@ -43,7 +44,7 @@ class ModelConfig:
     d_ff: int = 64
     dropout: float = 0.1
     normalize_features: bool = True
-    rope_base: float = 10_000.0
+    rope_base: float = ROPE_BASE
 
     def __post_init__(self):
         for name in ("d_model", "layers", "heads", "d_ff"):

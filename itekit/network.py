@@ -1,6 +1,6 @@
 """A network: an embedding maker, a transformer and a loss, made for one vocabulary."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -92,8 +92,7 @@ class Network:
 
     def with_rope_base(self, base: float) -> "Network":
         """The same weights with another base of RoPE, in evaluation mode."""
-        model = replace(self.experiment.model, rope_base=base)
-        other = Network.build(replace(self.experiment, model=model))
+        other = Network.build(self.experiment.with_rope_base(base))
         for name, module in other.modules.items():
             module.load_state_dict(self.modules[name].state_dict())
         other.trained = self.trained

@@ -9,6 +9,7 @@ import numpy as np
 from itekit.evaluation import GridEvaluation
 from itekit.experiments import CopyingExperiment, experiment
 from itekit.files import write_json
+from itekit.model import ROPE_BASE
 from itekit.network import Network
 from itekit.provenance import provenance
 from itekit.runlog import read_log
@@ -115,25 +116,30 @@ def evaluate(network: Network, progress: bool = True) -> dict:
 
 
 def save_result(result: dict, directory: Path = RESULTS) -> Path:
-    """Write a result as NAME-SCALE-sSEED.json, atomically; returns the path."""
-    slug = f"{result['name'].replace('/', '-')}-{result['scale']}-s{result['seed']}"
-    path = Path(directory) / f"{slug}.json"
+    """Write a result as NAME-SCALE-sSEED.json (see `slug`), atomically; returns the path."""
+    path = Path(directory) / f"{CopyingExperiment.from_json(result['experiment']).slug}.json"
     write_json(path, result)
     return path
 
 
-def load_result(name: str, scale: str | None = None, seed: int = 0) -> dict:
+def load_result(
+    name: str, scale: str | None = None, seed: int = 0, rope_base: float = ROPE_BASE
+) -> dict:
     """A shipped result, its grid as a float array with NaN for impossible cells.
 
+    Args:
+        rope_base: the base of RoPE at evaluation.
+
     Raises:
-        MissingResultError: there is none at this scale and seed.
+        MissingResultError: there is none at this scale, seed and base.
     """
-    made = experiment(name, scale, seed)
+    made = experiment(name, scale, seed).with_rope_base(rope_base)
     path = RESULTS / f"{made.slug}.json"
     if not path.exists():
+        option = "" if rope_base == ROPE_BASE else f" --rope-base {rope_base:.15g}"
         raise MissingResultError(
             f"no result {path.name} in {path.parent}; make it: "
-            f"python -m itekit evaluate {name} --scale {made.scale} --seed {seed}"
+            f"python -m itekit evaluate {name} --scale {made.scale} --seed {seed}{option}"
         )
     result = _read_json(path)
     result["result"]["grid"] = np.array(result["result"]["grid"], dtype=float)
@@ -147,9 +153,10 @@ def _read_json(path: Path):
         raise ValueError(f"{path}: damaged JSON ({error})") from error
 
 
-def results(name: str, scale: str | None = None) -> list[dict]:
+def results(name: str, scale: str | None = None, rope_base: float = ROPE_BASE) -> list[dict]:
     """All shipped results of an experiment at a scale, one for each seed, in order of seed."""
-    slug = experiment(name, scale).slug.rsplit("-s", 1)[0]
-    found = (p.stem.removeprefix(f"{slug}-s") for p in RESULTS.glob(f"{slug}-s*.json"))
+    before, after = experiment(name, scale).with_rope_base(rope_base).slug.rsplit("-s0", 1)
+    files = RESULTS.glob(f"{before}-s*{after}.json")
+    found = (p.stem.removeprefix(f"{before}-s").removesuffix(after) for p in files)
     seeds = sorted(int(number) for number in found if number.isdigit())  # not "0.log"
-    return [load_result(name, scale, seed) for seed in seeds]
+    return [load_result(name, scale, seed, rope_base) for seed in seeds]

@@ -2,10 +2,10 @@
 
 import dataclasses
 import typing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from itekit.embeddings import EmbeddingConfig
-from itekit.model import ModelConfig
+from itekit.model import ROPE_BASE, ModelConfig
 from itekit.tasks.copying import CopyingData, EvaluationGrid, copying_vocabulary
 from itekit.vocabulary import Vocabulary
 
@@ -108,8 +108,17 @@ class CopyingExperiment:
 
     @property
     def slug(self) -> str:
-        """A file name: family-variant-scale-seed."""
-        return f"{self.name.replace('/', '-')}-{self.scale}-s{self.seed}"
+        """A file name: family-variant-scale-seed, and RoPE's base where it is not the paper's."""
+        base = "" if self.model.rope_base == ROPE_BASE else f"-rope{self.model.rope_base:.15g}"
+        return f"{self.name.replace('/', '-')}-{self.scale}-s{self.seed}{base}"
+
+    def with_rope_base(self, base: float) -> "CopyingExperiment":
+        """The same experiment with another base of RoPE.
+
+        Raises:
+            ValueError: a base of 1 or less.
+        """
+        return replace(self, model=replace(self.model, rope_base=base))
 
     def to_json(self) -> dict:
         """A JSON value from which `from_json` rebuilds the experiment."""

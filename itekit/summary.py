@@ -7,12 +7,15 @@ data/paper.json; nothing is typed in here.
 from dataclasses import dataclass
 
 from itekit.experiments import NAMES
+from itekit.model import ROPE_BASE
 from itekit.paper import paper_value, paper_values
 from itekit.results import results
 
 SCALES = ("paper", "lab")
 HEAD = ("experiment", "size", "paper", "ours", "seeds", "steps", "minutes a run", "hardware")
 PLAIN = " (up to {} unique characters)"
+ROPE_BASES = (ROPE_BASE, 2_000, 1_000_000)
+OTHER_BASE = ", RoPE base {:,} at evaluation (ours)"
 
 
 def our_value(result: dict) -> float:
@@ -53,26 +56,29 @@ def run_line(result: dict) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """Our runs of one experiment at one size, and the paper's figure."""
+    """Our runs of one experiment at one size, and the paper's figure for its own RoPE base."""
 
     name: str
     scale: str
     runs: tuple[dict, ...]
+    rope_base: float = ROPE_BASE
 
     def cells(self) -> list[str]:
         """Text under each word of `HEAD`."""
         if not self.runs:
             return [self.name, "", paper_text(self.name), "not run"] + [""] * 4
         first = self.runs[0]
-        name = self.name
+        name, paper = self.name, paper_text(self.name)
         if name.endswith("/plain"):
             name += PLAIN.format(first["experiment"]["data"]["characters"])
+        if self.rope_base != ROPE_BASE:
+            name, paper = name + OTHER_BASE.format(self.rope_base), ""
         trained = [run["trained"] for run in self.runs]
         hardware = dict.fromkeys(t["hardware"] for t in trained if "hardware" in t)
         return [
             name,
             self.scale,
-            paper_text(self.name),
+            paper,
             ", ".join(f"{our_value(run):.2f}" for run in self.runs),
             ", ".join(str(run["seed"]) for run in self.runs),
             _span([t["steps"] for t in trained]),
@@ -91,7 +97,11 @@ def comparison() -> list[Row]:
     """A row for each experiment and size with results, and for each that the paper reports."""
     rows = []
     for name in NAMES:
-        found = [Row(name, scale, tuple(results(name, scale))) for scale in SCALES]
+        found = [
+            Row(name, scale, tuple(results(name, scale, base)), base)
+            for scale in SCALES
+            for base in ROPE_BASES
+        ]
         found = [row for row in found if row.runs]
         rows += found or ([Row(name, "", ())] if paper_text(name) else [])
     return rows

@@ -14,6 +14,7 @@ from tiny import mixed_batch, tiny_experiment, tiny_network
 from itekit import evaluation, results
 from itekit.evaluation import GridEvaluation, copy_strings, edit_distances, median_draw
 from itekit.network import Network
+from itekit.settings import CopyingExperiment
 from itekit.tasks.copying import EvaluationGrid
 
 
@@ -183,6 +184,22 @@ def test_all_seeds_are_found_in_order_beside_logs(directories):
     found = results.results("copying-5-10/proposed", "smoke")
     assert [result["seed"] for result in found] == [2, 10]
     assert results.results("copying-5-10/plain", "smoke") == []
+
+
+def test_results_at_another_rope_base_stand_beside_those_of_the_paper_s(directories):
+    for seed in (2, 0):
+        value = evaluated(seed)
+        results.save_result(value, results.RESULTS)
+        made = CopyingExperiment.from_json(value["experiment"]).with_rope_base(2_000)
+        path = results.save_result(value | {"experiment": made.to_json()}, results.RESULTS)
+        assert path.name == f"copying-5-10-proposed-smoke-s{seed}-rope2000.json"
+    name = "copying-5-10/proposed"
+    for base in (10_000, 2_000):
+        found = results.results(name, "smoke", base)
+        assert [result["seed"] for result in found] == [0, 2]
+        assert {result["experiment"]["model"]["rope_base"] for result in found} == {base}
+    with pytest.raises(results.MissingResultError, match="--seed 2 --rope-base 1000000$"):
+        results.load_result(name, "smoke", 2, 1_000_000)
 
 
 def test_a_missing_result_or_checkpoint_says_how_to_make_it(directories):
