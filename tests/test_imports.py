@@ -14,29 +14,32 @@ PACKAGE = Path(__file__).parents[1] / "itekit"
 
 GROUPS = {
     "base": "itekit scale files setup_check paper",
-    "logic": "vocabulary alpha formulas traces",
+    "logic": "vocabulary renamings alpha logic",
     "tasks": "tasks",
+    "datasets": "datasets",
     "data": "data",
     "parts": "random_vectors positions dropout layout attention losses embeddings model",
     "experiments": "settings experiments",
     "training": "runlog provenance schedule checkpoints network training stepping decoding",
     "evaluation": "evaluation results reference copies summary",
     "plots": "plots",
-    "shell": "widgets readme notebooks report refresh doctor __main__",
+    "shell": "panels satisfaction assignment_widgets logic_widgets widgets "
+    "readme notebooks report refresh doctor __main__",
 }
 MAY_IMPORT = {
     "base": "base",
     "logic": "base logic",
     "tasks": "base logic tasks",
-    "data": "base logic tasks data",
+    "datasets": "base logic tasks datasets",
+    "data": "base logic tasks datasets data",
     "parts": "base logic parts",
-    "experiments": "base logic tasks data parts experiments",
+    "experiments": "base logic tasks datasets data parts experiments",
     "training": "base logic data parts experiments training",
-    "evaluation": "base logic tasks data parts experiments training evaluation",
+    "evaluation": "base logic tasks datasets data parts experiments training evaluation",
     "plots": "base plots",
     "shell": " ".join(GROUPS),
 }
-WITHOUT_TORCH = ("base", "logic", "tasks", "plots")
+WITHOUT_TORCH = ("base", "logic", "tasks", "datasets", "plots")
 
 MODULES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path

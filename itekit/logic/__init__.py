@@ -1,0 +1,1 @@
+"""Formulas, traces and assignments of linear temporal and propositional logic; no torch."""

@@ -1,0 +1,465 @@
+"""Propositional logic: py-aiger, truth tables and the SAT solver against each other."""
+
+import random
+from functools import cache
+from itertools import combinations, permutations, product
+
+import aiger
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from itekit.alpha import Renaming
+from itekit.logic import aiger_bridge, bits, cnf
+from itekit.logic.assignments import Assignment, parse_assignment
+from itekit.logic.operators import LTL, PROPOSITIONAL, proposition_names
+from itekit.logic.prefix import FormulaError, parse_prefix, to_prefix
+from itekit.logic.semantics import truth_table
+from itekit.tasks.propositional import (
+    CONTINGENT,
+    METHODS,
+    TAUTOLOGY,
+    UNSATISFIABLE,
+    check,
+    check_item,
+    classify,
+    propositional_vocabulary,
+    solve,
+    solve_item,
+)
+from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID
+
+CONNECTIVES = {
+    "!": lambda a: not a,
+    "&": lambda a, b: a and b,
+    "|": lambda a, b: a or b,
+    "=": lambda a, b: a == b,
+    "^": lambda a, b: a != b,
+}
+
+
+def formulas(letters: str, size: int = 25):
+    """Texts of formulas in prefix notation."""
+    return st.recursive(
+        st.sampled_from("10" + 4 * letters),
+        lambda inner: st.one_of(
+            st.builds(lambda a: "!" + a, inner),
+            st.builds(lambda o, a, b: o + a + b, st.sampled_from("&|=^"), inner, inner),
+        ),
+        max_leaves=size,
+    )
+
+
+@cache
+def every_formula(size: int, letters: str = "ab") -> list[str]:
+    """All formulas of exactly so many tokens."""
+    if size == 1:
+        return list("10" + letters)
+    unary = ["!" + operand for operand in every_formula(size - 1, letters)]
+    return unary + [
+        operator + left + right
+        for operator in "&|=^"
+        for first in range(1, size - 1)
+        for left in every_formula(first, letters)
+        for right in every_formula(size - 1 - first, letters)
+    ]
+
+
+def random_formula(rng: random.Random, leaves: int, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Tokens of a formula with so many leaves."""
+    if leaves == 1:
+        return (rng.choice(names),)
+    left = rng.randint(1, leaves - 1)
+    negation = ("!",) if rng.random() < 0.3 else ()
+    operands = random_formula(rng, left, names) + random_formula(rng, leaves - left, names)
+    return negation + (rng.choice("&|=^"),) + operands
+
+
+def names_of(text: str) -> tuple[str, ...]:
+    return parse_prefix(text, PROPOSITIONAL).propositions
+
+
+def value(text: str, values: dict[str, bool]) -> bool:
+    """The formula's value, by the meaning of its connectives: the reference of these tests."""
+    stack = []
+    for token in reversed(text):
+        if token in CONNECTIVES:
+            connective = CONNECTIVES[token]
+            operands = [stack.pop() for _ in range(connective.__code__.co_argcount)]
+            stack.append(connective(*operands))
+        else:
+            stack.append(values.get(token, token == "1"))
+    return stack.pop()
+
+
+def assignments(names, fixed=None):
+    """Every assignment that agrees with the fixed values, in counting order, False first."""
+    fixed = fixed or {}
+    choices = [[fixed[name]] if name in fixed else [False, True] for name in names]
+    return [dict(zip(names, values, strict=True)) for values in product(*choices)]
+
+
+def implies(text: str, fixed: dict[str, bool]) -> bool:
+    return all(value(text, values) for values in assignments(names_of(text), fixed))
+
+
+def first_prime_implicant(text: str) -> dict[str, bool] | None:
+    """What the docstrings promise, word for word."""
+    kept = next((v for v in assignments(names_of(text)) if value(text, v)), None)
+    for name in reversed(list(kept or ())):
+        others = {other: v for other, v in kept.items() if other != name}
+        kept = others if implies(text, others) else kept
+    return kept
+
+
+def partial_assignments(names):
+    choices = product((None, False, True), repeat=len(names))
+    pairs = (zip(names, values, strict=True) for values in choices)
+    return [{name: v for name, v in some if v is not None} for some in pairs]
+
+
+def to_assignment(values: dict[str, bool]) -> Assignment:
+    return Assignment(tuple(values.items()))
+
+
+# Formulas in py-aiger
+
+
+@given(formulas("abc"))
+def test_py_aiger_gives_a_formula_its_truth_table(text):
+    expression = aiger_bridge.to_aiger(parse_prefix(text, PROPOSITIONAL))
+    names = names_of(text)
+    table = bits.table(text, names)
+    assert table == truth_table(parse_prefix(text, PROPOSITIONAL), names)
+    assert expression.inputs == set(names)
+    for place, values in enumerate(assignments(names[::-1])):  # the first name changes fastest
+        assert expression(values) == value(text, values) == bool(table >> place & 1)
+
+
+@given(formulas("abc", 12))
+def test_there_and_back_again_means_the_same(text):
+    formula = parse_prefix(text, PROPOSITIONAL)
+    back = aiger_bridge.from_aiger(aiger_bridge.to_aiger(formula))
+    assert set(back.propositions) <= set(formula.propositions)
+    names = formula.propositions
+    assert bits.table(back.tokens(), names) == bits.table(formula.tokens(), names)
+
+
+def test_a_circuit_made_with_py_aiger_can_be_read():
+    a, b, c = aiger.atoms("a", "b", "c")
+    formula = aiger_bridge.from_aiger(aiger.ite(a, b, c))
+    expected = "|&ab&!ac"
+    assert bits.table(formula.tokens(), "abc") == bits.table(expected, "abc")
+    with pytest.raises(ValueError, match="'x y'"):
+        aiger_bridge.from_aiger(aiger.atom("x y") & a)
+
+
+def test_temporal_operators_have_no_py_aiger_form():
+    with pytest.raises(ValueError, match="operator 'U' has no py-aiger form: expected one of"):
+        aiger_bridge.to_aiger(parse_prefix("&aUab", LTL))
+
+
+def test_py_aiger_names_what_does_not_fit():
+    formula = parse_prefix("|ab", PROPOSITIONAL)
+    for question in (aiger_bridge.implied_by, aiger_bridge.core):
+        with pytest.raises(ValueError, match="'c' does not occur in the formula | a b"):
+            question(formula, parse_assignment("c1"))
+    with pytest.raises(ValueError, match="a 0 does not imply the formula | a b"):
+        aiger_bridge.core(formula, parse_assignment("a0"))
+
+
+# The exact methods against the definition, the authority, and each other
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
+def test_every_small_formula(size):
+    for text in every_formula(size):
+        names = names_of(text)
+        expected = first_prime_implicant(text)
+        assert bits.prime_implicant(text, names) == expected
+        assert cnf.prime_implicant(text, names) == expected
+        for values in partial_assignments(names):
+            free = [name for name in names if name not in values]
+            implied = implies(text, values)
+            assert bits.implied_by(text, free, values) == implied
+            assert cnf.implied_by(text, names, values) == implied
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_every_smaller_formula_against_py_aiger(size):
+    for text in every_formula(size):
+        formula, names = parse_prefix(text, PROPOSITIONAL), names_of(text)
+        assert (aiger_bridge.model(formula) is None) == (classify(text) == UNSATISFIABLE)
+        for values in partial_assignments(names):
+            implied = bits.implied_by(text, [n for n in names if n not in values], values)
+            assert aiger_bridge.implied_by(formula, to_assignment(values)) == implied
+
+
+@given(formulas("abcdef"), st.data())
+def test_three_ways_to_judge_a_partial_assignment(text, data):
+    names = names_of(text)
+    fixed = data.draw(st.lists(st.sampled_from(names), unique=True) if names else st.just([]))
+    values = {name: data.draw(st.booleans()) for name in fixed}
+    implied = implies(text, values)
+    assert bits.implied_by(text, [n for n in names if n not in values], values) == implied
+    assert cnf.implied_by(text, names, values) == implied
+    formula = parse_prefix(text, PROPOSITIONAL)
+    assert aiger_bridge.implied_by(formula, to_assignment(values)) == implied
+
+
+@given(formulas("abcdef", 40))
+def test_tables_and_clauses_find_the_same_prime_implicant(text):
+    names = names_of(text)
+    found = bits.prime_implicant(text, names)
+    assert found == cnf.prime_implicant(text, names) == first_prime_implicant(text)
+    if found is not None:
+        assert implies(text, found)
+        for count in range(len(found)):  # prime: no smaller set of its literals will do
+            for fewer in combinations(found.items(), count):
+                assert not implies(text, dict(fewer))
+
+
+def test_tables_and_clauses_agree_on_long_formulas():
+    rng = random.Random(0)
+    for leaves in range(20, 100, 2):
+        tokens = random_formula(rng, leaves, proposition_names(bits.LARGEST))
+        names = tuple(dict.fromkeys(token for token in tokens if token.isalpha()))
+        assert bits.prime_implicant(tokens, names) == cnf.prime_implicant(tokens, names)
+
+
+@given(formulas("abc"))
+def test_each_assignment_extends_to_one_model_of_the_clauses(text):
+    names = names_of(text)
+    clauses, root = cnf.encode(text, names)
+    assert {abs(literal) for clause in clauses for literal in clause} <= set(range(1, 200))
+    for values in assignments(names):
+        literals = [place if values[n] else -place for place, n in enumerate(names, 1)]
+        with cnf.Minisat22(bootstrap_with=[*clauses, *([one] for one in literals)]) as solver:
+            models = list(solver.enum_models())
+        assert len(models) == 1
+        assert (root in models[0] if root > 0 else -root not in models[0]) == value(text, values)
+
+
+@pytest.mark.parametrize("tokens", ["", "&", "&a", "ab", "!", "a!", "Xa", "&aUaa", "c", "ab&"])
+def test_tokens_that_are_no_formula(tokens):
+    for question in (bits.table, bits.prime_implicant, cnf.encode, cnf.prime_implicant):
+        with pytest.raises(bits.PrefixError):
+            question(tokens, "ab")
+
+
+# Labels
+
+
+@given(formulas("abcde"))
+def test_labels_of_both_methods_are_right(text):
+    kind = classify(text)
+    expected = first_prime_implicant(text)
+    assert kind == (UNSATISFIABLE if expected is None else CONTINGENT if expected else TAUTOLOGY)
+    for method in METHODS:
+        label = solve(text, method)
+        if kind == CONTINGENT:
+            parsed = parse_assignment(label, propositions=names_of(text))
+            assert list(parsed) == sorted(parsed)
+            assert implies(text, parsed.as_dict())
+            assert check(text, label) == check(text, label, method="aiger") == CORRECT
+        elif method == "fast" or kind == UNSATISFIABLE:
+            assert label is None
+
+
+def test_labels_by_hand():
+    assert solve("|ab") == "b1"  # first model a0b1; a is not needed
+    assert solve("=ab") == "a0b0"
+    assert solve("&b!a") == "a0b1"  # printed by name
+    assert solve("^ba") == "a1b0"  # b appears first and stays False
+    assert solve("|&ab&cd") == "c1d1"
+    assert [solve(text) for text in ("1", "|a!a", "0", "&a!a")] == [None] * 4
+    assert classify("|a!a") == classify("1") == TAUTOLOGY
+    assert classify("&a!a") == classify("0") == UNSATISFIABLE
+    assert classify("a") == CONTINGENT
+
+
+@given(formulas("abcd"), st.permutations("abcd"))
+@example("|ab", list("bacd"))
+@example("^&ab|ca", list("cbad"))
+def test_the_label_of_a_renamed_formula_is_the_renamed_label(text, images):
+    renaming = Renaming(dict(zip("abcd", images, strict=True)))
+    label, renamed = solve(text), solve(renaming(text))
+    assert (label is None) == (renamed is None)
+    if label is not None:
+        assert parse_assignment(renamed) == parse_assignment(label).rename(renaming)
+
+
+def test_spellings_of_other_files():
+    for text, plain in [("xorab", "^ab"), ("<->ab", "=ab"), ("&cxora<->ab", "&c^a=ab")]:
+        assert solve(text) == solve(plain)
+        assert check(text, solve(plain)) == check(text, solve(plain), None, "aiger") == CORRECT
+    assert solve("&&xor") == "o1r1x1"  # three propositions
+
+
+# Verdicts
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("formula", "answer", "label", "verdict"),
+    [
+        ("|ab", "a1", "a1", EXACT),
+        ("&a!b", "b0a1", "a1b0", EXACT),
+        ("|ab", "b1", "a1", CORRECT),
+        ("|ab", "a1b0", "a1", CORRECT),
+        ("|ab", "a1", None, CORRECT),
+        ("|a!a", "", None, CORRECT),
+        ("1", "", None, CORRECT),
+        ("|ab", "", None, INCORRECT),
+        ("|ab", "a0", "a1", INCORRECT),
+        ("|ab", "a0b0", "a1", INCORRECT),
+        ("^ab", "a1", "a1b0", INCORRECT),  # b may still be true
+        ("0", "", None, INCORRECT),
+        ("|ab", "a", "a1", INVALID),
+        ("|ab", "a1b", "a1", INVALID),
+        ("|ab", "1", None, INVALID),
+        ("|ab", "a2", "a1", INVALID),
+        ("|ab", "ab", "a1", INVALID),
+        ("|ab", "1a", "a1", INVALID),
+        ("|ab", "&1", "a1", INVALID),
+        ("|ab", "A1", "a1", INVALID),
+        ("|ab", "a1 ", "a1", INVALID),
+        ("|ab", "a1c1", "a1", INVALID),  # c is not in the formula
+        ("|ab", "a1a1", "a1", INVALID),
+        ("|ab", "a1a0", "a1", INVALID),
+        ("1", "a1", None, INVALID),
+    ],
+)
+def test_verdicts(formula, answer, label, verdict, method):
+    assert check(formula, answer, label, method) == verdict
+    assert check_item([formula, answer, label, method]) == verdict
+
+
+answers = st.one_of(
+    st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from("01")), max_size=4, unique=True)
+    .map(lambda pairs: "".join(map("".join, pairs))),
+    st.text("abX&012 ", max_size=5),
+)  # fmt: skip
+
+
+@given(formulas("abcd", 12), answers, st.none() | answers)
+def test_both_methods_judge_alike(formula, answer, label):
+    def verdict(method):
+        try:
+            return check(formula, answer, label, method)
+        except FormulaError as error:
+            return str(error)
+
+    assert verdict("fast") == verdict("aiger")
+
+
+@given(formulas("abcd", 12), st.permutations("abcd"), st.lists(st.booleans(), min_size=4))
+def test_verdicts_do_not_depend_on_names_or_order(formula, images, values):
+    renaming = Renaming(dict(zip("abcd", images, strict=True)))
+    answer = Assignment(tuple(zip("abcd", values, strict=False)))
+    verdict = check(formula, answer.text())
+    assert check(renaming(formula), answer.rename(renaming).text()) == verdict
+    assert check(formula, Assignment(answer.values[::-1]).text()) == verdict
+    for order in permutations(answer.values[:3]):
+        label = Assignment(order).text()
+        assert check(formula, Assignment(answer.values[:3]).text(), label) == EXACT
+
+
+# Many propositions
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_hundred_propositions(method):
+    names = proposition_names(100)
+    literals = [(name, place % 3 == 0) for place, name in enumerate(names)]
+    tokens = ["&"] * 99 + [
+        t for name, positive in literals for t in ([name] if positive else ["!", name])
+    ]
+    formula, label = " ".join(tokens), Assignment(tuple(literals)).text(format="spaced")
+    assert solve(formula, method, format="spaced") == label
+    shuffled = random.Random(0).sample(literals, 100)
+    answer = Assignment(tuple(shuffled)).text(format="spaced")
+    assert check(formula, answer, label, method, format="spaced") == EXACT
+    assert check(formula, answer, None, method, format="spaced") == CORRECT
+    missing = Assignment(tuple(shuffled[1:])).text(format="spaced")
+    assert check(formula, missing, label, method, format="spaced") == INCORRECT
+    assert check(formula, missing + " zz 1", label, method, format="spaced") == INVALID
+
+
+def test_labels_with_a_hundred_propositions_are_prime():
+    rng = random.Random(1)
+    for _ in range(5):
+        tokens = random_formula(rng, 120, proposition_names(100))
+        formula = " ".join(tokens)
+        label = parse_assignment(solve(formula, format="spaced"), format="spaced")
+        assert list(label) == sorted(label, key=lambda name: (len(name), name))
+        assert check(formula, str(label), None, "aiger", format="spaced") == CORRECT
+        for place in range(len(label)):
+            fewer = Assignment(label.values[:place] + label.values[place + 1 :])
+            assert check(formula, str(fewer), format="spaced") == INCORRECT
+
+
+def test_equivalence_of_a_hundred_propositions_needs_them_all():
+    names = proposition_names(100)
+    formula = " ".join(["="] * 99 + list(names))
+    label = parse_assignment(solve(formula, format="spaced"), format="spaced")
+    assert len(label) == 100 and not any(v for _, v in label.values)
+
+
+# Formats and errors
+
+
+@given(formulas("abcd", 12))
+def test_spaced_text_means_the_same(text):
+    spaced, label = " ".join(text), solve(text)
+    expected = label and " ".join(label)
+    assert solve(spaced, format="spaced") == solve_item([spaced, "fast", "spaced"]) == expected
+    assert classify(spaced, format="spaced") == classify(text)
+
+
+@given(st.text("10!&|=^abxorX<->> ", max_size=8))
+def test_any_text_is_a_formula_or_a_formula_error(text):
+    def outcome(question):
+        try:
+            question(text)
+        except FormulaError as error:
+            return str(error)
+
+    expected = outcome(lambda text: parse_prefix(text, PROPOSITIONAL))
+    for question in (
+        solve,
+        classify,
+        lambda text: check(text, ""),
+        lambda text: solve(text, "aiger"),
+    ):
+        assert outcome(question) == expected
+
+
+def test_errors_say_what_was_expected():
+    with pytest.raises(FormulaError, match="position 2"):
+        solve("&aXb")
+    with pytest.raises(FormulaError):
+        check("|ab", "a1", "a")
+    for question in (solve, lambda *args: check("a", "a1", None, args[1])):
+        with pytest.raises(ValueError, match="unknown method 'slow': expected one of fast, aiger"):
+            question("a", "slow")
+    for question in (solve, classify, lambda text, format: check(text, "a1", format=format)):
+        with pytest.raises(ValueError, match="unknown format 'wide'"):
+            question("a", format="wide")
+
+
+def test_a_formula_deeper_than_allowed_is_an_error():
+    deepest = "!" * 200 + "a"
+    assert solve(deepest) == solve(deepest, "aiger") == "a1"
+    for method in METHODS:
+        with pytest.raises(FormulaError):
+            solve("!" + deepest, method)
+
+
+def test_the_vocabulary():
+    vocabulary = propositional_vocabulary(30)
+    assert vocabulary.fixed == ("1", "0", "!", "&", "|", "=", "^")
+    assert vocabulary.interchangeable == (proposition_names(30),)
+    formula = parse_prefix("=^a!b|1&0z", PROPOSITIONAL)
+    assert set(formula.tokens()) <= set(vocabulary.tokens)
+    assert to_prefix(formula) == "=^a!b|1&0z"
