@@ -6,7 +6,7 @@ readers without a running kernel. Whatever is wrong with the input is said insid
 """
 
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import ipywidgets as widgets
 import numpy as np
@@ -15,8 +15,8 @@ import plotly.graph_objects as go
 from itekit.alpha import Renaming, sample_renamings, used_tokens
 from itekit.copies import CopyTable, check_text, copies, rows_in_use
 from itekit.network import Network
+from itekit.panels import Panel
 from itekit.plots import embedding_matrix
-from itekit.plots.style import mime_bundle
 from itekit.vocabulary import Vocabulary
 
 Networks = Mapping[str, Network]
@@ -86,27 +86,7 @@ def renaming_html(networks: Networks, text: str, chosen: Sequence[str], draw: in
     return f"<p>{html.escape(', '.join(pairs))}</p>{table}<p>{'<br>'.join(lines)}</p>"
 
 
-def error_html(error: Exception) -> str:
-    """What is wrong, as a line for inside a panel."""
-    kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
-    return f'<p role="alert"><b>✗</b> {html.escape(f"{kind}{error}")}</p>'
-
-
-class _Panel(widgets.VBox):
-    """Controls above an answer; what goes wrong while answering is shown as the answer."""
-
-    def __init__(self, controls: Sequence[widgets.Widget]):
-        self.answer = widgets.HTML()
-        super().__init__([*controls, self.answer])
-
-    def _safely(self, work: Callable[[], str]) -> None:
-        try:
-            self.answer.value = work()
-        except Exception as error:  # a reader sees one line, never a traceback
-            self.answer.value = error_html(error)
-
-
-class CopyExplorer(_Panel):
+class CopyExplorer(Panel):
     """Type a string, move the random draw, rename at random; see the copies and the rows in use.
 
     Args:
@@ -120,17 +100,16 @@ class CopyExplorer(_Panel):
         self.vocabulary = list(self.networks.values())[-1].experiment.test_vocabulary
         shared = {"continuous_update": False, "style": {"description_width": "7em"}}
         self.text = widgets.Text(text, description="string", **shared)
-        self.draw = widgets.IntSlider(0, 0, draws - 1, description="random draw", **shared)
+        self.random_draw = widgets.IntSlider(0, 0, draws - 1, description="random draw", **shared)
         wide = {"layout": {"width": "auto"}}
         self.rename = widgets.Button(description="Rename at random", icon="random", **wide)
         self.reset = widgets.Button(description="First string", icon="undo", **wide)
-        self.note, self.picture = widgets.HTML(), widgets.Output()
+        self.note = widgets.HTML()
         buttons = widgets.HBox([self.rename, self.reset])
-        super().__init__([self.text, self.draw, buttons, self.note])
-        self.children = (*self.children, self.picture)
+        super().__init__([self.text, self.random_draw, buttons, self.note])
         self.text.observe(self._update, "value")
-        self.draw.observe(self._update, "value")
-        self.rename.on_click(lambda _: self._safely(self._rename))
+        self.random_draw.observe(self._update, "value")
+        self.rename.on_click(lambda _: self.safely(self._rename))
         self.reset.on_click(lambda _: self._set(self.first, ""))
         self._update()
 
@@ -150,22 +129,19 @@ class CopyExplorer(_Panel):
     def _update(self, change=None) -> None:
         if change and change["owner"] is self.text:
             self.note.value = ""
-        self._safely(self._work)
+        self.safely(self._work)
 
     def _work(self) -> str:
-        self.picture.outputs = ()
-        text, draw = self.text.value, self.draw.value
+        self.draw(None)
+        text, draw = self.text.value, self.random_draw.value
         answer = copies_html(self.networks, text, draw)
         name, network = list(self.networks.items())[-1]
-        figure = rows_figure(network, text, draw)
         alt = f"Embedding rows of the {name} model for {text!r}, random draw {draw}"
-        data, metadata = mime_bundle(figure, alt, static_picture=False)
-        shown = {"output_type": "display_data", "data": data, "metadata": metadata}
-        self.picture.outputs = (shown,)
+        self.draw(rows_figure(network, text, draw), alt)
         return answer
 
 
-class RenamingChooser(_Panel):
+class RenamingChooser(Panel):
     """Choose which characters of a string are renamed to characters never seen in training.
 
     Args:
@@ -186,4 +162,4 @@ class RenamingChooser(_Panel):
 
     def _update(self, change=None) -> None:
         chosen = [box.description[-1] for box in self.boxes if box.value]
-        self._safely(lambda: renaming_html(self.networks, self.string, chosen))
+        self.safely(lambda: renaming_html(self.networks, self.string, chosen))

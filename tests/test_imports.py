@@ -23,8 +23,8 @@ GROUPS = {
     "training": "runlog provenance schedule checkpoints network training stepping decoding",
     "evaluation": "evaluation results reference copies summary",
     "plots": "plots",
-    "shell": "panels satisfaction assignment_widgets logic_widgets widgets "
-    "readme notebooks report refresh doctor __main__",
+    "shell": "panels satisfaction assignment_widgets status_tables "
+    "logic_widgets widgets readme notebooks report refresh doctor __main__",
 }
 MAY_IMPORT = {
     "base": "base",

@@ -180,7 +180,7 @@ def test_explorer_answers_every_control(networks, copying):
     panel = widgets.CopyExplorer(networks, "abxy")
     assert "abxy" in panel.answer.value and "no embedding for" in panel.answer.value
     first = picture(panel)
-    panel.draw.value = 3
+    panel.random_draw.value = 3
     assert picture(panel)["layout"]["title"]["text"].endswith("draw 3")
     assert picture(panel)["data"] != first["data"]
     panel.text.value = "cde"
@@ -214,14 +214,14 @@ def test_an_unexpected_error_is_one_line_in_the_panel(networks, monkeypatch):
         raise RuntimeError("out of luck")
 
     monkeypatch.setattr(module, "copy_strings", broken)
-    panel.draw.value = 1
+    panel.random_draw.value = 1
     assert "RuntimeError: out of luck" in panel.answer.value
     assert "Traceback" not in panel.answer.value
 
 
 def test_controls_answer_once_when_let_go(networks):
     panel = widgets.CopyExplorer(networks)
-    assert not panel.text.continuous_update and not panel.draw.continuous_update
+    assert not panel.text.continuous_update and not panel.random_draw.continuous_update
 
 
 def test_chooser_renames_what_is_chosen(networks, copying):

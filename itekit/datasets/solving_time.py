@@ -1,0 +1,181 @@
+"""How long Spot takes to solve a formula, by its length and its atomic propositions (APs).
+
+Paper, section "Generalization", figure "Scaling behavior of the trace generation using spot". Times
+are CPU seconds of `itekit.tasks.ltl.solve`, from the formula's text to the trace's text. Each
+formula is solved with each translation, in a worker process that is ended at a limit: a median is
+exact as long as less than half of a cell's formulas reach it. The formulas of a cell have exactly
+the given numbers of tokens and of different APs; a cell stays empty where so few such formulas are
+found that a median means little.
+"""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from itekit.datasets.candidates import random_formulas
+from itekit.datasets.limited import LimitedWorker
+from itekit.datasets.parallel import progress_bar
+from itekit.logic.operators import LTL
+from itekit.scale import resolve_scale
+from itekit.tasks.ltl import TRANSLATIONS
+from itekit.tasks.verdicts import TIME_OUT
+
+RESULTS = Path(__file__).resolve().parents[2] / "data" / "results"
+TASK = "itekit.datasets.solving_time:time_item"
+FORMAT = "spaced"
+
+
+@dataclass(frozen=True)
+class TimingGrid:
+    """What is measured.
+
+    Attributes:
+        lengths, counts: the formulas' numbers of tokens and of APs; each pair is a cell.
+        formulas: different formulas in a cell; one with less than half of them is left empty.
+        cpu_seconds: limit for each formula and translation.
+        tries: random trees that are drawn for a cell at most.
+    """
+
+    lengths: tuple[int, ...]
+    counts: tuple[int, ...]
+    formulas: int
+    cpu_seconds: float
+    tries: int
+
+
+GRIDS = {
+    "smoke": TimingGrid((6, 12, 18), (1, 3), 5, 0.2, 5_000),
+    "lab": TimingGrid(tuple(range(5, 51, 5)), tuple(range(1, 11)), 30, 1.0, 300_000),
+    "paper": TimingGrid(tuple(range(2, 51, 2)), tuple(range(1, 11)), 100, 10.0, 2_000_000),
+}
+
+
+def cell_formulas(grid: TimingGrid, count: int, length: int, seed: int) -> list[str]:
+    """Different formulas of a cell in spaced prefix text, the same for the same seed."""
+    if length < 2 * count - 1:  # a formula with n APs has at least n - 1 binary operators
+        return []
+    number = int(np.random.SeedSequence([seed, count, length]).generate_state(1)[0])
+    drawn = random_formulas(
+        LTL,
+        count,
+        (length, length),
+        number >> 1,
+        all_propositions=True,
+        limit=grid.tries,
+        format=FORMAT,
+    )
+    different: dict[str, None] = {}
+    for formula in drawn:
+        different[formula] = None
+        if len(different) == grid.formulas:
+            break
+    return list(different)
+
+
+def time_item(item: Sequence[str]) -> float:
+    """CPU seconds of solving [formula, translation]; for a worker process."""
+    from itekit.tasks.ltl import solve
+
+    formula, translation = item
+    _warm_up()
+    start = time.thread_time()  # the process's clock only ticks while a limit is armed
+    solve(formula, translation, format=FORMAT)
+    return time.thread_time() - start
+
+
+@cache
+def _warm_up() -> None:
+    """What only the first call in a process pays for."""
+    from itekit.tasks.ltl import solve
+
+    for translation in TRANSLATIONS:
+        solve("U a & b X c", translation, format=FORMAT)
+
+
+def cell_statistics(times: Sequence[float | str], cpu_seconds: float) -> dict[str, float | None]:
+    """(Upper) median, upper quartile and share of time-outs of a cell's times, TIME_OUT among them.
+
+    A quantile that falls on a time-out is None: all that is known is that it is above the limit.
+    """
+    known = [cpu_seconds * 1e6 if found == TIME_OUT else found for found in times]
+    quantiles = np.quantile(known, (0.5, 0.75), method="higher")
+    median, quartile = (float(f"{q:.3g}") if q <= cpu_seconds * 2 else None for q in quantiles)
+    share = sum(found == TIME_OUT for found in times) / len(times)
+    return {"median": median, "upper_quartile": quartile, "time_outs": round(share, 4)}
+
+
+def measure(
+    scale: str | None = None,
+    seed: int = 0,
+    *,
+    grid: TimingGrid | None = None,
+    progress: str | None = None,
+) -> dict:
+    """The times of a whole grid, as a JSON value.
+
+    Args:
+        scale: which of GRIDS; default: ITEKIT_SCALE, else "lab".
+        grid: another grid instead.
+        progress: "text" for a progress bar.
+
+    Returns:
+        "scale", "seed", "grid"; "formulas": how many each cell has; "cpu_seconds": of all solving,
+        time-outs included; and for each translation "median", "upper_quartile" and "time_outs",
+        each with a row for each AP count and a column for each length, None where there is no
+        value (see `cell_statistics`).
+
+    Raises:
+        ValueError: an unknown scale, or a negative seed.
+        TaskError: a formula could not be solved; the message names it.
+    """
+    scale = resolve_scale(scale)
+    grid = grid or GRIDS[scale]
+    cells = {(c, n): cell_formulas(grid, c, n, seed) for c in grid.counts for n in grid.lengths}
+    found = {"formulas": _rows(grid, {cell: len(formulas) for cell, formulas in cells.items()})}
+    total = len(TRANSLATIONS) * sum(map(len, cells.values()))
+    with LimitedWorker(TASK, grid.cpu_seconds) as worker, progress_bar(total, progress) as bar:
+        for translation in TRANSLATIONS:
+            statistics = {}
+            for cell, formulas in cells.items():
+                times = list(worker.map([formula, translation] for formula in formulas))
+                bar.update(len(times))
+                if 2 * len(times) >= grid.formulas:
+                    statistics[cell] = cell_statistics(times, grid.cpu_seconds)
+            found[translation] = {
+                name: _rows(grid, {cell: values[name] for cell, values in statistics.items()})
+                for name in ("median", "upper_quartile", "time_outs")
+            }
+        found["cpu_seconds"] = round(worker.spent, 1)
+    return {"scale": scale, "seed": seed, "grid": asdict(grid)} | found
+
+
+def result_path(scale: str, seed: int = 0, directory: Path | None = None) -> Path:
+    """Where the result of `python -m itekit solving-time` is written and read."""
+    name = f"solving-time-{scale}{f'-s{seed}' if seed else ''}.json"
+    return Path(directory or RESULTS) / name
+
+
+def load_solving_time(scale: str = "lab", seed: int = 0) -> dict:
+    """A shipped result: what `measure` returns, and under "measured" where it comes from.
+
+    Raises:
+        FileNotFoundError: there is none; the message says the command that makes it.
+        ValueError: the file is damaged.
+    """
+    path = result_path(scale, seed)
+    if not path.exists():
+        command = f"python -m itekit solving-time --scale {scale} --seed {seed}"
+        raise FileNotFoundError(f"no result {path.name} in {path.parent}; make it: {command}")
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: damaged JSON ({error})") from error
+
+
+def _rows(grid: TimingGrid, values: dict[tuple[int, int], float | None]) -> list[list]:
+    return [[values.get((count, length)) for length in grid.lengths] for count in grid.counts]

@@ -1,0 +1,187 @@
+"""Linear temporal logic solving (paper, appendix "Temporal logic overview").
+
+A formula is given, and the model is to produce a symbolic trace, such as `a;&ab;{b}`, all of whose
+words satisfy it. Labels come from Spot: an accepting run of the formula's automaton, as in
+LTLRandom35 (DeepLTL). Formulas that nothing satisfies get no label. Two translations:
+
+    default     the small automaton that Spot makes an effort for; the paper's data
+    fast        Spot's options Low and Any; much less time for large formulas, other runs
+
+Their labels are about as short but not the same: a set of data must say which one made it.
+
+A trace satisfies a formula if all its words do (the paper's definition). It is checked by Spot: the
+trace's automaton has no word in common with the automaton of the *negated* formula, translated
+fast. That is exact, and a step may be any Boolean formula. A step that nothing satisfies (`0`,
+`&a!a`) leaves no word at all, and such a trace satisfies every formula: by the definition, for
+DeepLTL's checker, whose data label unsatisfiable formulas `{0}`, and for the authors'.
+"""
+
+from collections.abc import Sequence
+
+import spot
+
+from itekit.logic.operators import proposition_names
+from itekit.logic.prefix import FormulaError, split
+from itekit.logic.reading import Steps, read_formula, read_trace
+from itekit.logic.spot_bridge import numbered, steps_automaton, word_to_trace
+from itekit.logic.traces import parse_trace, trace_equal
+from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID
+from itekit.vocabulary import Vocabulary
+
+TRANSLATIONS: dict[str, tuple[str, ...]] = {"default": (), "fast": ("Low", "Any")}
+"""By name, the options given to Spot's translation."""
+
+
+def ltl_vocabulary(propositions: int) -> Vocabulary:
+    """Constants, operators and `;` `{` `}` are fixed, propositions are one interchangeable class.
+
+    Raises:
+        ValueError: more propositions than there are names, or a negative number.
+    """
+    return Vocabulary(tuple("10!&XU;{}"), (proposition_names(propositions),))
+
+
+def solve(
+    formula: str,
+    translation: str = "default",
+    *,
+    simplify: bool = False,
+    format: str = "characters",
+) -> str | None:
+    """The label of a formula: the trace of an accepting run; None if nothing satisfies it.
+
+    The same text always gives the same trace, whatever the process did before. Renaming the
+    formula's propositions without changing their order renames the trace.
+
+    Args:
+        translation: one of TRANSLATIONS.
+        simplify: let Spot shorten the trace. The paper's data are not simplified.
+
+    Raises:
+        FormulaError: `formula` is not one LTL formula in prefix notation.
+        ValueError: an unknown translation or format.
+    """
+    if translation not in TRANSLATIONS:
+        known = ", ".join(TRANSLATIONS)
+        raise ValueError(f"unknown translation {translation!r}: expected one of {known}")
+    spot_formula, names = numbered(read_formula(formula, format))
+    automaton = _translate(spot_formula, translation, spot.make_bdd_dict())
+    automaton.merge_edges()  # as DeepLTL does: of two steps that lead to one place, either will do
+    if translation == "default":
+        automaton = _in_fixed_order(automaton)
+    run = automaton.accepting_run()
+    if run is None:
+        return None
+    word = spot.twa_word(run)
+    if simplify:
+        word.simplify()
+    return word_to_trace(word, {new: name for name, new in names.items()}, format=format)
+
+
+def satisfies(formula: str, trace: str, *, format: str = "characters") -> bool:
+    """Whether all words of the trace satisfy the formula; true if the trace has no words.
+
+    The trace may have propositions that the formula lacks.
+
+    Raises:
+        FormulaError: `formula` is not one LTL formula, or `trace` no trace.
+        ValueError: an unknown format.
+    """
+    return _satisfies(formula, read_trace(trace, format), format)
+
+
+def check(
+    formula: str, answer: str, label: str | None = None, *, format: str = "characters"
+) -> str:
+    """The verdict on an answer (`itekit.tasks.verdicts`).
+
+    EXACT if its steps are the label's up to the order of commutative operands; INVALID if it is no
+    trace; CORRECT if it satisfies the formula; else INCORRECT.
+
+    Raises:
+        FormulaError: `formula` is not one LTL formula (it is not read if the answer is no trace,
+            or exact), or `label` no trace (it is read if it has the answer's tokens).
+        ValueError: an unknown format.
+    """
+    try:
+        steps = read_trace(answer, format)
+    except FormulaError:
+        return INVALID
+    if label is not None and _exact(answer, label, format):
+        return EXACT
+    return CORRECT if _satisfies(formula, steps, format) else INCORRECT
+
+
+def is_empty(trace: str, *, format: str = "characters") -> bool:
+    """Whether the trace stands for no word at all, since nothing satisfies one of its steps.
+
+    Raises:
+        FormulaError: `trace` is no trace.
+        ValueError: an unknown format.
+    """
+    return satisfies("0", trace, format=format)
+
+
+def solve_item(item: Sequence) -> str | None:
+    """`solve` for a worker process: [formula], or with translation, simplify and format too."""
+    defaults = ("default", False, "characters")
+    formula, translation, simplify, format = (*item, *defaults[len(item) - 1 :])
+    return solve(formula, translation, simplify=simplify, format=format)
+
+
+def check_item(item: Sequence) -> str:
+    """`check` for a worker process: [formula, answer], or with a label and format too."""
+    formula, answer, label, format = (*item, *(None, "characters")[len(item) - 2 :])
+    return check(formula, answer, label, format=format)
+
+
+def _translate(formula: spot.formula, translation: str, bdd_dict: spot.bdd_dict) -> spot.twa_graph:
+    translator = spot.translator(bdd_dict)
+    if translation == "fast":
+        translator.set_level(spot.postprocessor.Low)
+        translator.set_pref(spot.postprocessor.Any)
+    return translator.run(formula)
+
+
+def _satisfies(formula: str, steps: Steps, format: str) -> bool:
+    spot_formula, names = numbered(read_formula(formula, format))
+    bdd_dict = spot.make_bdd_dict()  # its own, so that nothing piles up
+    negation = _translate(spot.formula.Not(spot_formula), "fast", bdd_dict)
+    return not negation.intersects(steps_automaton(steps, names, bdd_dict))
+
+
+def _exact(answer: str, label: str, format: str) -> bool:
+    if answer == label:
+        return True
+    if sorted(split(answer, format)) != sorted(split(label, format)):
+        return False
+    return trace_equal(parse_trace(answer, format=format), parse_trace(label, format=format))
+
+
+def _in_fixed_order(automaton: spot.twa_graph) -> spot.twa_graph:
+    """The automaton with its states in an order that it alone decides.
+
+    Spot numbers the states of a minimised automaton (a deterministic weak one) by where its BDDs
+    happen to lie in memory, so that the runs of 1 to 2 formulas in 100 depend on what the process
+    did before. Here they are numbered breadth first, edges by their text, positive literals first.
+    """
+    if not (automaton.prop_weak().is_true() and automaton.prop_universal().is_true()):
+        return automaton
+    bdd_dict, start = automaton.get_dict(), automaton.get_init_state_number()
+    ordered = spot.make_twa_graph(bdd_dict)
+    ordered.copy_ap_of(automaton)
+    ordered.copy_acceptance_of(automaton)
+    numbers, queue, edges = {start: 0}, [start], []
+    for state in queue:
+        texts = {spot.bdd_format_formula(bdd_dict, e.cond): e for e in automaton.out(state)}
+        for text in sorted(texts, key=lambda text: text.replace("!", "~")):
+            edge = texts[text]
+            if edge.dst not in numbers:
+                numbers[edge.dst] = len(numbers)
+                queue.append(edge.dst)
+            edges.append((numbers[state], numbers[edge.dst], edge.cond, edge.acc))
+    ordered.new_states(len(numbers))
+    for edge in edges:
+        ordered.new_edge(*edge)
+    ordered.merge_edges()
+    return ordered
