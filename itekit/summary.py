@@ -14,7 +14,7 @@ from itekit.results import results
 SCALES = ("paper", "lab")
 HEAD = ("experiment", "size", "paper", "ours", "seeds", "steps", "minutes a run", "hardware")
 PLAIN = " (up to {} unique characters)"
-ROPE_BASES = (ROPE_BASE, 2_000, 1_000_000)
+ROPE_BASES = (int(ROPE_BASE), 2_000, 1_000_000)
 OTHER_BASE = ", RoPE base {:,} at evaluation (ours)"
 
 

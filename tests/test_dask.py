@@ -9,8 +9,10 @@ import distributed
 import pytest
 
 from itekit.datasets.dask_executor import DaskExecutor
+from itekit.datasets.generate import generate
 from itekit.datasets.limited import TaskError
 from itekit.datasets.parallel import map_limited
+from itekit.datasets.recipes import Recipe, Stratum
 from itekit.tasks.verdicts import TIME_OUT
 
 
@@ -18,7 +20,7 @@ from itekit.tasks.verdicts import TIME_OUT
 def cluster():
     """Two worker processes on this machine."""
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
     ) as cluster:
         yield cluster
 
@@ -42,20 +44,41 @@ def test_errors_name_the_item(executor):
         map_limited("toy_tasks:misbehave", [1, "raise", 2], cpu_seconds=1, executor=executor)
 
 
-def test_a_killed_worker_costs_nothing(executor, cluster):
-    with distributed.Client(cluster, set_as_default=False) as client:
-        workers = list(client.run(os.getpid).values())
+class Killing(DaskExecutor):
+    """Kills one worker process of the cluster when the third chunk is done."""
+
+    def run(self, task, chunks, cpu_seconds):
+        self._client.wait_for_workers(2)  # one may still be starting after the test before
+        before = set(self._client.run(os.getpid).values())
+        for count, done in enumerate(super().run(task, chunks, cpu_seconds)):
+            if count == 2:
+                self.victim = min(before)
+                os.kill(self.victim, signal.SIGKILL)
+            yield done
+
+
+def test_a_killed_worker_costs_no_answer(cluster):
     chunks = [list(range(start, start + 5)) for start in range(0, 150, 5)]
     answers, processes = {}, set()
-    for done in executor.run("toy_tasks:slowly", chunks, 5.0):
-        if len(answers) == 4:
-            os.kill(workers[0], signal.SIGKILL)
-        answers[done.number] = [item for item, _ in done.answers]
-        processes |= {process for _, process in done.answers}
+    with Killing(cluster.scheduler_address) as executor:
+        for done in executor.run("toy_tasks:slowly", chunks, 5.0):
+            answers[done.number] = [item for item, _ in done.answers]
+            processes |= {process for _, process in done.answers}
+        assert executor.victim not in executor._client.run(os.getpid).values()
     assert [answers[number] for number in range(len(chunks))] == chunks
     assert len(processes) >= 2, "both workers were at work"
-    with distributed.Client(cluster, set_as_default=False) as client:
-        assert workers[0] not in client.run(os.getpid).values(), "the worker was really killed"
+
+
+def test_a_set_has_the_same_bytes_when_a_worker_is_killed(cluster, tmp_path):
+    strata = (Stratum(5, 20, 28, 150, 15_000),)
+    recipe = Recipe("tiny", "smoke", "ltl", "default", strata)
+    with Killing(cluster.scheduler_address) as executor:
+        made = generate(recipe, tmp_path / "cluster", executor=executor)
+    expected = generate(recipe, tmp_path / "here", workers=1)
+    names = ["test.txt", "train.txt", "validation.txt"]
+    assert sorted(path.name for path in made.glob("*.txt")) == names
+    for name in names:
+        assert (made / name).read_bytes() == (expected / name).read_bytes()
 
 
 def test_a_client_of_ones_own_stays_open(cluster):

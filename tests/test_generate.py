@@ -10,13 +10,11 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-import distributed
 import pytest
 
 from itekit.__main__ import main
 from itekit.datasets import child, derive, drawing, generate, jobs_ltl, sets
 from itekit.datasets.checking import check_all
-from itekit.datasets.dask_executor import DaskExecutor
 from itekit.datasets.drawing import Drawing
 from itekit.datasets.journal import Journal
 from itekit.datasets.manifest import MANIFEST, read_manifest
@@ -93,16 +91,6 @@ def test_the_number_of_workers_changes_nothing(tmp_path, recipe):
         folders[0]
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2", "3", "here"]
-
-
-def test_a_cluster_changes_nothing(tmp_path):
-    expected = contents(generate.generate(ltl_recipe(), tmp_path / "here", executor=Here()))
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-    )
-    with cluster, DaskExecutor(cluster.scheduler_address) as executor:
-        folder = generate.generate(ltl_recipe(), tmp_path / "dask", executor=executor)
-    assert contents(folder) == expected
 
 
 SLOW_RUN = """

@@ -12,6 +12,8 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
+from tqdm import tqdm
+
 from itekit.datasets.derive import derive
 from itekit.datasets.drawing import Drawing
 from itekit.datasets.jobs import LABEL, NO_LABEL
@@ -62,24 +64,11 @@ def generate(
         source = recipe.source
         pairs = derive(recipe, read_set(source.name, source.scale, seed=source.seed))
         return _publish(recipe, output, pairs, {})
-    start = time.process_time()
-    limit = recipe.cpu_seconds * (1 if time_outs is None else PATIENCE)
-    key = [LABEL[recipe.task], limit, tool_versions()]
     with ExitStack() as stack:
-        journal = stack.enter_context(Journal(output.parent / f".{output.name}.work", key))
         if executor is None:
             executor = stack.enter_context(LocalExecutor(workers))
         bar = stack.enter_context(progress_bar(recipe.count, progress, recipe.name, " formulas"))
-        labelling = _Labelling(recipe, limit, executor, journal, bar, time_outs)
-        drawing = labelling.run()
-        facts = drawing.facts() | {
-            "workers": executor.workers,
-            "cpu_seconds": round(labelling.spent + time.process_time() - start, 1),
-        }
-        kept = [pair for part in drawing.kept for pair in part]
-        _publish(recipe, output, _divide(recipe, kept), facts)
-        journal.remove()
-    return output
+        return _generate(recipe, output, executor, bar, time_outs)
 
 
 def regenerate(manifest: Path, output: Path | None = None, **options) -> Path:
@@ -116,6 +105,25 @@ def regenerate(manifest: Path, output: Path | None = None, **options) -> Path:
                 f"made by {wanted.get('versions')}; here: {found['versions']}"
             )
     return folder
+
+
+def _generate(
+    recipe: Recipe, output: Path, executor: Executor, bar: tqdm, time_outs: list[str] | None
+) -> Path:
+    start = time.process_time()
+    limit = recipe.cpu_seconds * (1 if time_outs is None else PATIENCE)
+    key = [LABEL[recipe.task], limit, tool_versions()]
+    with Journal(output.parent / f".{output.name}.work", key) as journal:
+        labelling = _Labelling(recipe, limit, executor, journal, bar, time_outs)
+        drawing = labelling.run()
+        facts = drawing.facts() | {
+            "workers": executor.workers,
+            "cpu_seconds": round(labelling.spent + time.process_time() - start, 1),
+        }
+        kept = [pair for part in drawing.kept for pair in part]
+        _publish(recipe, output, _divide(recipe, kept), facts)
+        journal.remove()
+    return output
 
 
 class _Labelling:
