@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from itekit.__main__ import main
-from itekit.datasets import child, derive, drawing, generate, jobs_ltl, sets
+from itekit.datasets import child, derive, generate, jobs_ltl, sets
 from itekit.datasets.checking import check_all
 from itekit.datasets.drawing import Drawing
 from itekit.datasets.journal import Journal
@@ -94,11 +94,13 @@ def test_the_number_of_workers_changes_nothing(tmp_path, recipe):
 
 
 SLOW_RUN = """
+import signal
 import sys
 from pathlib import Path
 from itekit.datasets.generate import generate
 from itekit.datasets.recipes import Recipe, Stratum
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 strata = (Stratum(5, 20, 30, 250, 25_000),)
 recipe = Recipe("slow", "smoke", "ltl", "default", strata)
 generate(recipe, Path(sys.argv[1]), workers=int(sys.argv[2]))
@@ -153,12 +155,44 @@ def test_ctrl_c_ends_every_process_soon(tmp_path):
     pytest.fail("a process of the group is still there")
 
 
-def test_rounds_of_another_length_keep_the_promises(tmp_path, monkeypatch):
-    monkeypatch.setattr(drawing, "ROUND", 7)
-    folder = generate.generate(ltl_recipe(), tmp_path / "a", executor=Here())
+def test_rounds_of_another_length_keep_the_promises(tmp_path):
+    recipe = ltl_recipe(round=7)
+    rounds = Here()
+    folder = generate.generate(recipe, tmp_path / "a", executor=rounds)
+    assert rounds.chunks > 60 // 7
     assert len(all_pairs(folder)) == 60
     sizes = Counter(len(formula) for formula, _ in all_pairs(folder))
     assert max(sizes.values()) <= 60 // 8
+    assert contents(generate.regenerate(folder, tmp_path / "b", executor=Here())) == contents(
+        folder
+    )
+
+
+# The sets that are shipped
+
+
+def shipped(name: str) -> Path:
+    folder = sets.SHIPPED / f"{name}-lab"
+    if not folder.exists():
+        pytest.skip(f"{folder} is not here")
+    return folder
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_shipped_sets_are_whole_and_of_todays_recipe(name):
+    folder = shipped(name)
+    manifest, recipe = read_manifest(folder), preset(name, "lab")
+    key = "derivation" if isinstance(recipe, Derivation) else "recipe"
+    assert type(recipe).from_json(manifest[key]) == recipe
+    pairs = read_folder(folder)
+    assert {name: len(part) for name, part in pairs.items()} == {
+        name: entry["pairs"] for name, entry in manifest["files"].items()
+    }
+
+
+@pytest.mark.parametrize("name", ["ltl-alpha-covariance", "prop-alpha-covariance"])
+def test_small_shipped_sets_come_out_the_same(tmp_path, name):
+    generate.regenerate(shipped(name), tmp_path / "again", executor=Here())
 
 
 def test_a_failure_while_writing_the_files_costs_no_label(tmp_path, monkeypatch):

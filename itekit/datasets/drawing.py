@@ -15,8 +15,6 @@ from itekit.logic.operators import LTL, PROPOSITIONAL
 from itekit.logic.prefix import split
 from itekit.tasks.verdicts import TIME_OUT
 
-ROUND = 20_000  # formulas at most, so that labels are made and kept early
-
 
 class Drawing:
     """The formulas of a recipe and what became of them.
@@ -42,7 +40,7 @@ class Drawing:
         drawn: list[tuple[int, str]] = []
         for number, stratum in enumerate(self.recipe.strata):
             missing = stratum.count - len(self.kept[number])
-            for _ in range(min(missing, ROUND - len(drawn))):
+            for _ in range(min(missing, (self.recipe.round or missing + len(drawn)) - len(drawn))):
                 formula = self._draw(number)
                 if formula is None:
                     break

@@ -36,6 +36,7 @@ _RANDOM35 = types.MappingProxyType(
         },
     }
 )
+_ROUND = types.MappingProxyType({"smoke": None, "lab": None, "paper": 100_000})
 _MARGIN = types.MappingProxyType({"ltl": 0, "propositional": 2})  # trees above the largest size
 # scale -> formulas, APs, largest size
 _MORE_APS = types.MappingProxyType(
@@ -141,4 +142,4 @@ def preset(name: str, scale: str | None = None, seed: int = 0) -> Recipe | Deriv
         raise ValueError(f"unknown set {name!r}: expected one of {', '.join(NAMES)}")
     make, method = table[name]
     made = Recipe(name, scale, task, method, **make(task, scale))
-    return replace(made, suffix=_SUFFIX[scale], seed=seed)
+    return replace(made, suffix=_SUFFIX[scale], round=_ROUND[scale], seed=seed)

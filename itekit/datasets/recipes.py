@@ -64,6 +64,8 @@ class Recipe:
             `itekit.tasks.propositional.solve`.
         strata: the sources, in order.
         splits: names and per cent, in order; the last split takes what is left.
+        round: formulas that are labelled before those without a label are replaced, at most;
+            None: all that are missing. It changes which formulas fill a quota.
         sorted_names: rename each formula's APs to a, b, ... in their sorted order.
         cpu_seconds: limit for the label of one formula.
         format: "characters" or "spaced".
@@ -80,6 +82,7 @@ class Recipe:
     method: str
     strata: tuple[Stratum, ...]
     splits: tuple[tuple[str, int], ...] = TRAINING_SPLITS
+    round: int | None = None
     sorted_names: bool = False
     cpu_seconds: float = 10.0
     format: str = "characters"
@@ -93,6 +96,8 @@ class Recipe:
             raise ValueError("a recipe needs at least one stratum")
         if self.seed < 0:
             raise ValueError(f"the seed must be 0 or more, found {self.seed}")
+        if self.round is not None and self.round < 1:
+            raise ValueError(f"round must be 1 or more, found {self.round}")
         if sum(share for _, share in self.splits) != 100:
             raise ValueError(f"the splits must sum to 100 per cent, found {self.splits}")
         if self.format == "characters" and self.propositions > 26:

@@ -70,7 +70,7 @@ def evaluate_ltl(
             values[part] = _fixpoint(*_TEMPORAL[part.operator], operands, following)
         else:
             now = _BOOLEAN[part.operator]
-            values[part] = [bool(now(*(o[time] for o in operands)) & 1) for time in times]
+            values[part] = [bool(now(*(int(o[time]) for o in operands)) & 1) for time in times]
     return values
 
 
