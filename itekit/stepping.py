@@ -81,30 +81,27 @@ def _rows_at_once(source: Tensor) -> int:
 
 
 class Uncached:
-    """Runs the model on source and prefix at each step: the reference for tests and benchmarks."""
+    """Recomputes the whole prefix at each step: the reference for tests and benchmarks."""
 
     def __init__(self, model: Transformer, U: Tensor, source: Tensor, limit: int, beams: int = 1):
-        self.model, self.U, self.source, self.beams = model, U, source, beams
+        self.model, self.U = model, U
+        encoded = model.encode(U, source)
+        self.memory = encoded.layout.unpack(encoded.memory).repeat_interleave(beams, dim=0)
+        self.bias = encoded.bias.repeat_interleave(beams, dim=0)
         self.prefix = source.new_zeros(beams * len(source), 0)
-
-    def encoded(self) -> Encoded:
-        """The encoded source, once for each beam."""
-        encoded = self.model.encode(self.U, self.source)
-        memory = encoded.layout.unpack(encoded.memory).repeat_interleave(self.beams, dim=0)
-        bias = encoded.bias.repeat_interleave(self.beams, dim=0)
-        return Encoded(memory.flatten(0, 1), Layout(*memory.shape[:2]), bias)
 
     def step(self, tokens: Tensor, position: int) -> Tensor:
         """Logits [B, V] after `tokens` [B] at `position`."""
         self.prefix = torch.cat([self.prefix, tokens[:, None]], dim=1)
         layout = Layout(*self.prefix.shape)
-        features = self.model.decode(self.U, self.prefix, layout, self.encoded())
+        encoded = Encoded(self.memory.flatten(0, 1), Layout(*self.memory.shape[:2]), self.bias)
+        features = self.model.decode(self.U, self.prefix, layout, encoded)
         return self.model.project(self.U, layout.unpack(features)[:, -1])
 
     def select(self, rows: Tensor) -> None:
         """Keep, repeat or reorder rows of the batch: int64 [any number]."""
         self.select_prefix(rows)
-        self.source = self.source[rows[:: self.beams] // self.beams]
+        self.memory, self.bias = self.memory[rows], self.bias[rows]
 
     def select_prefix(self, rows: Tensor) -> None:
         """Reorder among rows of the same source."""

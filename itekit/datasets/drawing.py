@@ -39,9 +39,8 @@ class Drawing:
         """(stratum, formula) of what is to be labelled next; empty when the drawing is over."""
         drawn: list[tuple[int, str]] = []
         for number, stratum in enumerate(self.recipe.strata):
-            for _ in range(stratum.count - len(self.kept[number])):
-                if len(drawn) == self.recipe.round:
-                    return drawn
+            missing = stratum.count - len(self.kept[number])
+            for _ in range(min(missing, (self.recipe.round or missing + len(drawn)) - len(drawn))):
                 formula = self._draw(number)
                 if formula is None:
                     break
