@@ -96,7 +96,7 @@ class Renaming:
     def __repr__(self) -> str:
         return f"Renaming({dict(self.mapping)!r})"
 
-    def __reduce__(self) -> tuple:  # so that a renaming can be sent to a worker process
+    def __reduce__(self) -> tuple:  # so that a renaming can be copied
         return Renaming, (dict(self.mapping),)
 
 

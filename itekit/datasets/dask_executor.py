@@ -25,12 +25,12 @@ On a SLURM cluster, with dask-jobqueue (`pip install dask-jobqueue`):
 
 from collections.abc import Iterator, Sequence
 
-from itekit.datasets.parallel import Chunk, run_chunk
+from itekit.datasets.parallel import Chunk, Executor, run_chunk
 
 AHEAD = 4  # chunks that are sent for each worker at a time
 
 
-class DaskExecutor:
+class DaskExecutor(Executor):
     """Chunks on a Dask cluster.
 
     Args:
@@ -56,12 +56,6 @@ class DaskExecutor:
         if not self.workers:
             self.close()
             raise RuntimeError(f"the Dask cluster at {address} has no worker yet")
-
-    def __enter__(self) -> "DaskExecutor":
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.close()
 
     def run(self, task: str, chunks: Sequence[list], cpu_seconds: float) -> Iterator[Chunk]:
         """The chunks as they finish, in any order.

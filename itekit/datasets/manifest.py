@@ -1,17 +1,14 @@
 """The manifest beside each set: what made it, what it holds, and the checksums of its files."""
 
 import hashlib
-import importlib.metadata
 import json
-import os
 import platform
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 
 import itekit
+from itekit import machine
 from itekit.datasets.recipes import Derivation, Recipe
 from itekit.datasets.store import DataError, Pair
 from itekit.logic.formulas import ARITY
@@ -23,13 +20,7 @@ PACKAGES = ("spottl", "py-aiger", "py-aiger-sat", "python-sat")
 
 def tool_versions() -> dict[str, str]:
     """Versions of what decides the formulas and labels."""
-    found = {"itekit": itekit.__version__}
-    for name in PACKAGES:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            found[name] = "not installed as a package"
-    return found
+    return {"itekit": itekit.__version__} | machine.versions(PACKAGES)
 
 
 def make_manifest(
@@ -41,7 +32,6 @@ def make_manifest(
         texts, pairs: the content of each split, as text and as pairs.
     """
     source = recipe if isinstance(recipe, Recipe) else recipe.source
-    program = Path(sys.argv[0]).name
     return {
         "name": recipe.name,
         "scale": recipe.scale,
@@ -59,11 +49,9 @@ def make_manifest(
         },
         "histograms": histograms((p for part in pairs.values() for p in part), source.format),
         "versions": tool_versions() | {"python": platform.python_version()},
-        "command": " ".join(
-            ["python -m itekit" if program == "__main__.py" else program, *sys.argv[1:]]
-        ),
-        "hardware": _hardware(),
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "command": machine.command(),
+        "hardware": machine.processor(),
+        "date": machine.today(),
     }
 
 
@@ -101,16 +89,3 @@ def read_manifest(path: Path) -> dict:
         if not isinstance(manifest, dict) or not isinstance(manifest.get(key), kind):
             raise DataError(path, None, f"not the manifest of a set: expected {key!r}")
     return manifest
-
-
-def _hardware() -> str:
-    """The processor and its number of cores."""
-    model = platform.processor() or platform.machine()
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                model = line.split(":", 1)[1].strip()
-                break
-    except OSError:
-        pass
-    return f"{model}, {os.cpu_count()} cores"

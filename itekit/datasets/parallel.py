@@ -42,6 +42,12 @@ class Executor(Protocol):
     def close(self) -> None:
         """End the workers that the executor started."""
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
 
 def default_workers() -> int:
     """The number of cores that this process may use."""
@@ -50,7 +56,7 @@ def default_workers() -> int:
     return os.cpu_count() or 1
 
 
-class LocalExecutor:
+class LocalExecutor(Executor):
     """Chunks on this machine: one thread and one child process for each worker.
 
     Args:
@@ -65,12 +71,6 @@ class LocalExecutor:
         if self.workers < 1:
             raise ValueError(f"workers must be 1 or more, found {workers}")
         self._processes: dict[tuple[str, float], list[LimitedWorker]] = {}
-
-    def __enter__(self) -> "LocalExecutor":
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.close()
 
     def run(self, task: str, chunks: Sequence[list], cpu_seconds: float) -> Iterator[Chunk]:
         """The chunks as they finish, in any order.

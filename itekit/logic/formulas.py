@@ -154,7 +154,7 @@ class Formula:
     def __repr__(self) -> str:
         return f"<Formula {self}>"
 
-    def __reduce__(self) -> tuple:  # flat, so that a deep formula can be sent to another process
+    def __reduce__(self) -> tuple:  # flat, so that a deep formula can be copied
         return from_tokens, (self.tokens(),)
 
     def __invert__(self) -> "Formula":
