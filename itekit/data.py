@@ -71,20 +71,25 @@ def copying_batch(strings: np.ndarray, lengths: np.ndarray, vocabulary: Vocabula
 
 @dataclass(frozen=True)
 class CopyingStream:
-    """An endless set of strings; batch t depends on the seed and t alone.
-
-    Attributes:
-        held_out: another set, drawn independently of the one to train on.
-    """
+    """An endless set of strings; batch t depends on the seed and t alone."""
 
     data: CopyingData
     vocabulary: Vocabulary
     batch_size: int
     seed: int
-    held_out: bool = False
 
     def batch(self, step: int) -> Batch:
         """Batch `step`, counted from 0."""
-        entropy = np.random.SeedSequence([self.seed, step], spawn_key=(1,) * self.held_out)
-        rng = np.random.default_rng(entropy)
-        return copying_batch(*self.data.strings(self.batch_size, rng), self.vocabulary)
+        return self._batch(step, self.batch_size)
+
+    def held_out(self, batches: int, size: int) -> list[Batch]:
+        """The same batches at each call, drawn independently of those to train on."""
+        return [self._batch(step, size, 1) for step in range(batches)]
+
+    def _batch(self, step: int, size: int, *spawn_key: int) -> Batch:
+        rng = np.random.default_rng(np.random.SeedSequence([self.seed, step], spawn_key=spawn_key))
+        return copying_batch(*self.data.strings(size, rng), self.vocabulary)
+
+    def to(self, device: torch.device) -> "CopyingStream":
+        """Strings are drawn on the CPU: the stream itself."""
+        return self

@@ -1,14 +1,16 @@
 """The encoder-decoder transformer (Vaswani et al. 2017; paper, section "Experiments").
 
-Post-layer-norm, ReLU, RoPE, no final norm. The embedding matrix U is an argument, not a part of the
-model: its rows, times √D, are the inputs of both sides, and the features are projected on U
-(three-way weight tying; paper, section "Projection").
+Post-layer-norm, ReLU, no final norm. Positions are RoPE or, for formulas, tree positions in the
+encoder and RoPE in the decoder (there in cross-attention too). The embedding matrix U is an
+argument, not a part of the model: its rows, times √D, are the inputs of both sides, and the
+features are projected on U (three-way weight tying; paper, section "Projection").
 
 Tokens are packed outside attention: N counts those that are not padding (see `layout`).
 
 Shape letters: B batch, S source length, T target length, N tokens, D model, H heads, V vocabulary.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -18,6 +20,7 @@ from torch.nn.functional import embedding, linear, normalize, relu
 from itekit.attention import CrossAttention, SelfAttention
 from itekit.dropout import Dropout, add_dropped, drop
 from itekit.layout import Layout, causal_bias, padding_bias
+from itekit.positions import tree_encoding, tree_paths
 from itekit.vocabulary import PAD, SPECIAL, START
 
 ROPE_BASE = 10_000.0  # as in the paper's models
@@ -36,6 +39,7 @@ class ModelConfig:
         dropout: probability, after embedding, attention and feed-forward layers.
         normalize_features: f_fn on the feature vectors, so that logits are cosines.
         rope_base: the base of RoPE's frequencies.
+        tree_positions: tree positions in the encoder, instead of RoPE.
     """
 
     d_model: int = 64
@@ -45,6 +49,7 @@ class ModelConfig:
     dropout: float = 0.1
     normalize_features: bool = True
     rope_base: float = ROPE_BASE
+    tree_positions: bool = False
 
     def __post_init__(self):
         for name in ("d_model", "layers", "heads", "d_ff"):
@@ -77,7 +82,8 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, config: ModelConfig):
         super().__init__()
-        self.attention = SelfAttention(config.d_model, config.heads, config.rope_base)
+        rope_base = None if config.tree_positions else config.rope_base
+        self.attention = SelfAttention(config.d_model, config.heads, rope_base)
         self.feed_forward = FeedForward(config)
         self.norm_attention, self.norm_feed_forward = _norm(config), _norm(config)
 
@@ -128,11 +134,21 @@ class Transformer(nn.Module):
     """Encoder-decoder transformer that is given its embedding matrix.
 
     Token identifiers follow `vocabulary.SPECIAL`: 0 padding, 1 end, 2 start.
+
+    Args:
+        operands: for tree positions, how many operands each non-interchangeable token takes, in
+            the order of the vocabulary; interchangeable tokens take none.
+
+    Raises:
+        ValueError: tree positions without `operands`.
     """
 
-    def __init__(self, config: ModelConfig):
+    def __init__(self, config: ModelConfig, operands: Sequence[int] = ()):
         super().__init__()
+        if config.tree_positions and not operands:
+            raise ValueError("tree positions need the number of operands of each token")
         self.config = config
+        self.register_buffer("operands", torch.tensor([*operands, 0]), persistent=False)
         self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))
 
@@ -144,7 +160,11 @@ class Transformer(nn.Module):
         """Encode source [B, S], padded with 0."""
         valid = source != 0
         layout, bias = Layout.of(valid), padding_bias(valid)
-        x = drop(self.embed(U, layout.pack(source)), dropout)
+        x = self.embed(U, layout.pack(source))
+        if self.config.tree_positions:
+            paths = tree_paths(self.operands[source.clamp(max=len(self.operands) - 1)])
+            x = x + tree_encoding(torch.stack([layout.pack(p) for p in paths]), x.shape[1])
+        x = drop(x, dropout)
         for layer in self.encoder:
             x = layer(x, layout, bias, dropout)
         return Encoded(x, layout, bias)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from itekit.checkpoints import CheckpointError, load_modules, read_checkpoint, save_checkpoint
 from itekit.data import Batch
 from itekit.dropout import Dropout
-from itekit.experiments import CopyingExperiment
+from itekit.experiments import Experiment, from_json
 from itekit.layout import Layout
 from itekit.losses import AdaCos, CrossEntropy
 from itekit.model import Transformer
@@ -35,21 +35,21 @@ class Network:
         trained: what is known about the training: steps, seconds, versions, hardware, command.
     """
 
-    experiment: CopyingExperiment
+    experiment: Experiment
     embedding: nn.Module
     model: Transformer
     loss: nn.Module
     trained: dict
 
     @classmethod
-    def build(cls, experiment: CopyingExperiment) -> "Network":
+    def build(cls, experiment: Experiment) -> "Network":
         """An untrained network; the experiment's seed decides the weights."""
         with torch.random.fork_rng(devices=[]):
             torch.random.default_generator.manual_seed(seeded(experiment.seed, 0).initial_seed())
             embedding = experiment.embedding.build(
                 experiment.vocabulary, experiment.test_vocabulary, experiment.model.d_model
             )
-            model = Transformer(experiment.model)
+            model = Transformer(experiment.model, experiment.operands)
         classes = len(experiment.vocabulary)
         loss = AdaCos(classes) if experiment.adacos else CrossEntropy()
         return cls(experiment, embedding, model, loss, {})
@@ -104,12 +104,12 @@ class Network:
         save_checkpoint(path, self.modules, metadata | (extra or {}), tensors)
 
     @classmethod
-    def load(cls, path: Path, experiment: CopyingExperiment | None = None) -> "Network":
+    def load(cls, path: Path, experiment: Experiment | None = None) -> "Network":
         """Read a checkpoint, in evaluation mode.
 
         Args:
-            experiment: what the checkpoint is expected to be of, the evaluation's settings (grid
-                and draws) left aside; by default whatever it says.
+            experiment: what the checkpoint is expected to be of, the evaluation's settings
+                left aside; by default whatever it says.
 
         Raises:
             CheckpointError: missing, damaged, or of other settings than expected.
@@ -124,19 +124,19 @@ class Network:
         return network.train(False)
 
 
-def read_settings(path: Path, metadata: dict) -> CopyingExperiment:
+def read_settings(path: Path, metadata: dict) -> Experiment:
     """The experiment that a checkpoint's metadata holds.
 
     Raises:
         CheckpointError: there is none, or it cannot be read.
     """
     try:
-        return CopyingExperiment.from_json(metadata["experiment"])
+        return from_json(metadata["experiment"])
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{path}: no readable settings ({error!r})") from error
 
 
-def check_settings(path: Path, saved: CopyingExperiment, expected: CopyingExperiment) -> None:
+def check_settings(path: Path, saved: Experiment, expected: Experiment) -> None:
     """Compare what decides the weights of a run.
 
     Raises:
@@ -145,7 +145,7 @@ def check_settings(path: Path, saved: CopyingExperiment, expected: CopyingExperi
     pairs = [_flat(e.to_json()) for e in (expected, saved)]
     for name in pairs[0]:
         wanted, found = (pair[name] for pair in pairs)
-        if wanted != found and name.split(".")[0] not in ("grid", "draws", "averaged"):
+        if wanted != found and name.split(".")[0] not in expected.EVALUATION:
             raise CheckpointError(
                 f"{path}: a run with other settings: expected {name} {wanted}, found {found}; "
                 "choose another file or directory"

@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from itekit.evaluation import GridEvaluation
-from itekit.experiments import CopyingExperiment, experiment
+from itekit.experiments import experiment, from_json
 from itekit.files import write_json
 from itekit.model import ROPE_BASE
 from itekit.network import Network
 from itekit.provenance import provenance
 from itekit.runlog import read_log
+from itekit.settings import Experiment
 from itekit.training import FINISHED, Trainer
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,7 +26,7 @@ class MissingResultError(FileNotFoundError):
     """A result or checkpoint that is neither shipped nor made yet; the message says the command."""
 
 
-def checkpoint_path(made: CopyingExperiment) -> Path:
+def checkpoint_path(made: Experiment) -> Path:
     """Where the shipped checkpoint of an experiment is."""
     return CHECKPOINTS / f"{made.slug}.safetensors"
 
@@ -68,7 +69,7 @@ def load_or_train(
     return Trainer(made, finished.parent).run(progress=progress)
 
 
-def publish(made: CopyingExperiment, directory: Path) -> list[Path]:
+def publish(made: Experiment, directory: Path) -> list[Path]:
     """Copy a finished run to data/: its network, and its log thinned to some 200 records.
 
     Raises:
@@ -117,7 +118,7 @@ def evaluate(network: Network, progress: bool = True) -> dict:
 
 def save_result(result: dict, directory: Path = RESULTS) -> Path:
     """Write a result as NAME-SCALE-sSEED.json (see `slug`), atomically; returns the path."""
-    path = Path(directory) / f"{CopyingExperiment.from_json(result['experiment']).slug}.json"
+    path = Path(directory) / f"{from_json(result['experiment']).slug}.json"
     write_json(path, result)
     return path
 

@@ -1,4 +1,7 @@
-"""Experiments as values: every setting that decides a copying run, checked when it is made."""
+"""Experiments as values: every setting that decides a run, checked when it is made.
+
+`Experiment` is what all tasks share; what a task adds is in `task_settings`.
+"""
 
 import dataclasses
 import typing
@@ -6,7 +9,6 @@ from dataclasses import dataclass, field, replace
 
 from itekit.embeddings import EmbeddingConfig
 from itekit.model import ROPE_BASE, ModelConfig
-from itekit.tasks.copying import CopyingData, EvaluationGrid, copying_vocabulary
 from itekit.vocabulary import Vocabulary
 
 
@@ -49,18 +51,14 @@ class TrainingConfig:
 
 
 @dataclass(frozen=True)
-class CopyingExperiment:
-    """Everything that decides a copying run.
+class Experiment:
+    """What decides a run of any task.
 
     Attributes:
         name: family/variant.
         scale: "smoke", "lab" or "paper".
-        data: the training strings.
-        test_characters: size of the alphabet at evaluation.
         embedding, model, training, adacos: the network and how it is trained.
-        grid: the evaluation set.
         draws: random embeddings that an evaluation draws.
-        averaged: evaluate all draws and take their mean; False: only the one of median loss.
         seed: of weights, data and random parts; 0 or more.
 
     Raises:
@@ -69,16 +67,15 @@ class CopyingExperiment:
 
     name: str
     scale: str = "paper"
-    data: CopyingData = field(default_factory=CopyingData)
-    test_characters: int = 30
     embedding: EmbeddingConfig = field(default_factory=EmbeddingConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     adacos: bool = True
-    grid: EvaluationGrid = field(default_factory=EvaluationGrid)
     draws: int = 10
-    averaged: bool = True
     seed: int = 0
+
+    # Settings of the evaluation alone: two runs that differ in them have the same weights.
+    EVALUATION: typing.ClassVar[tuple[str, ...]] = ("draws",)
 
     def __post_init__(self):
         if self.adacos and not self.embedding.f_fn:
@@ -89,22 +86,31 @@ class CopyingExperiment:
             raise ValueError(f"the seed must be 0 or more, found {self.seed}")
         if self.draws < 1:
             raise ValueError(f"draws must be 1 or more, found {self.draws}")
-        needed = max(self.data.characters, self.grid.axis[-1])
-        if self.test_characters < needed:
-            raise ValueError(
-                f"training and the evaluation grid use {needed} characters: "
-                f"test_characters must be as many or more, found {self.test_characters}"
-            )
 
     @property
     def vocabulary(self) -> Vocabulary:
         """The training vocabulary."""
-        return copying_vocabulary(self.data.characters)
+        raise NotImplementedError
 
     @property
     def test_vocabulary(self) -> Vocabulary:
         """The vocabulary at evaluation."""
-        return copying_vocabulary(self.test_characters)
+        raise NotImplementedError
+
+    @property
+    def readable_vocabulary(self) -> Vocabulary:
+        """What the network can read at evaluation: ordinary embeddings cannot be extended."""
+        extends = self.embedding.kind != "learned"
+        return self.test_vocabulary if extends else self.vocabulary
+
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """For tree positions: how many operands each non-interchangeable token takes."""
+        return ()
+
+    def stream(self):
+        """The batches to train on: `batch(step)`, and `held_out`, the ones to validate with."""
+        raise NotImplementedError
 
     @property
     def slug(self) -> str:
@@ -112,7 +118,7 @@ class CopyingExperiment:
         base = "" if self.model.rope_base == ROPE_BASE else f"-rope{self.model.rope_base:.15g}"
         return f"{self.name.replace('/', '-')}-{self.scale}-s{self.seed}{base}"
 
-    def with_rope_base(self, base: float) -> "CopyingExperiment":
+    def with_rope_base(self, base: float) -> typing.Self:
         """The same experiment with another base of RoPE.
 
         Raises:
@@ -125,7 +131,7 @@ class CopyingExperiment:
         return dataclasses.asdict(self)
 
     @classmethod
-    def from_json(cls, value: dict) -> "CopyingExperiment":
+    def from_json(cls, value: dict) -> typing.Self:
         """Rebuild an experiment.
 
         Raises:
@@ -135,7 +141,7 @@ class CopyingExperiment:
 
 
 def _rebuild(kind: type, value: dict):
-    hints = typing.get_type_hints(kind)
+    hints = {f.name: typing.get_type_hints(kind)[f.name] for f in dataclasses.fields(kind)}
     unknown = set(value) - set(hints)
     if unknown:
         raise ValueError(f"{kind.__name__} has no setting {sorted(unknown)[0]!r}")

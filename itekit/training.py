@@ -7,7 +7,6 @@ checkpoint needs no generator state.
 
 import math
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -15,16 +14,15 @@ from torch.nn.utils import clip_grad_norm_
 from tqdm.auto import tqdm
 
 from itekit.checkpoints import CheckpointError, load_modules, read_checkpoint
-from itekit.data import CopyingStream
 from itekit.dropout import Dropout
-from itekit.experiments import CopyingExperiment
+from itekit.experiments import Experiment
 from itekit.network import Network, check_settings, read_settings, seeded
 from itekit.provenance import provenance
 from itekit.runlog import append_record, truncate_log
 from itekit.schedule import adamw, learning_rate
 
 CHECKPOINT, FINISHED = "checkpoint.safetensors", "model.safetensors"
-VALIDATION_BATCHES = 4
+VALIDATION_BATCHES, VALIDATION_SIZE = 4, 256
 
 
 class TrainingDivergedError(RuntimeError):
@@ -46,14 +44,12 @@ class Trainer:
         CheckpointError: the directory holds a run of another experiment, or a damaged checkpoint.
     """
 
-    def __init__(self, experiment: CopyingExperiment, directory: Path, device: str = "cpu"):
+    def __init__(self, experiment: Experiment, directory: Path, device: str = "cpu"):
         self.experiment, self.directory = experiment, Path(directory)
         self.device = torch.device(device)
         self.network = Network.build(experiment).to(self.device)
         self.optimizer = adamw(list(self.network.modules.values()), 0.0)
-        self.stream = CopyingStream(
-            experiment.data, experiment.vocabulary, experiment.training.batch_size, experiment.seed
-        )
+        self.stream = experiment.stream().to(self.device)
         self.step, self.seconds = 0, 0.0
         self.directory.mkdir(parents=True, exist_ok=True)
         if (self.directory / CHECKPOINT).exists():
@@ -149,13 +145,12 @@ class Trainer:
 
     @torch.no_grad()
     def validate(self) -> dict:
-        """Loss (with the last scale) and token accuracy on strings that training never draws."""
+        """Loss (with the last scale) and token accuracy on problems that training never sees."""
         network, seed = self.network.train(False), self.experiment.seed
-        held_out = replace(self.stream, batch_size=256, held_out=True)
         U = network.matrix(self.experiment.vocabulary, seeded(seed, 3))
         loss = correct = count = 0
-        for i in range(VALIDATION_BATCHES):
-            batch = held_out.batch(i).to(self.device)
+        for batch in self.stream.held_out(VALIDATION_BATCHES, VALIDATION_SIZE):
+            batch = batch.to(self.device)
             logits, targets = network.logits(U, batch)
             loss += network.loss(logits, targets).item() / VALIDATION_BATCHES
             real = targets != 0

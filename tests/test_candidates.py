@@ -16,7 +16,7 @@ from itekit.logic.prefix import parse_prefix, to_prefix
 from itekit.logic.rewriting import sorted_operands
 from itekit.logic.spot_bridge import prefix_to_spot, spot_to_prefix
 from itekit.tasks.ltl import solve
-from itekit.tasks.propositional import propositional_vocabulary
+from itekit.tasks.vocabularies import propositional_vocabulary
 
 
 def first(count: int, *args, **options) -> list[str]:

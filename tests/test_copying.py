@@ -108,9 +108,8 @@ def test_a_batch_depends_on_its_seed_and_step_alone():
 def test_held_out_batches_are_no_training_batches(seed):
     """A held-out batch that equals a training batch would make validation meaningless."""
     training = [stream(s).batch(t).source for s in (seed, 0) for t in range(30)]
-    for t in range(4):
-        held_out = stream(seed, held_out=True).batch(t).source
-        assert not any(torch.equal(held_out, batch) for batch in training)
+    for batch in stream(seed).held_out(4, 256):
+        assert not any(torch.equal(batch.source, other) for other in training)
 
 
 @given(st.integers(1, 12), st.integers(0, 12), st.integers(0, 2**32))

@@ -14,7 +14,7 @@ from tiny import mixed_batch, tiny_experiment, tiny_network
 from itekit import evaluation, results
 from itekit.evaluation import GridEvaluation, copy_strings, edit_distances, median_draw
 from itekit.network import Network
-from itekit.settings import CopyingExperiment
+from itekit.task_settings import CopyingExperiment
 from itekit.tasks.copying import EvaluationGrid
 
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 from tiny import seeded
 
-from itekit.experiments import NAMES, experiment
+from itekit.experiments import NAMES, experiment, from_json
 from itekit.network import Network
 from itekit.scale import SCALES
-from itekit.settings import CopyingExperiment, TrainingConfig
+from itekit.settings import TrainingConfig
+from itekit.task_settings import CopyingExperiment
 from itekit.tasks.copying import CopyingData, EvaluationGrid
 
 
@@ -18,15 +19,14 @@ from itekit.tasks.copying import CopyingData, EvaluationGrid
 def test_every_preset_makes_sense_and_survives_json(name, scale):
     made = experiment(name, scale, seed=3)
     assert (made.name, made.scale, made.seed) == (name, scale, 3)
-    assert CopyingExperiment.from_json(json.loads(json.dumps(made.to_json()))) == made
-    assert made.data.characters <= made.test_characters >= made.grid.axis[-1]
+    assert from_json(json.loads(json.dumps(made.to_json()))) == made
+    assert len(made.vocabulary) <= len(made.test_vocabulary)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_preset_builds_and_reads_its_test_vocabulary(name):
     network = Network.build(experiment(name, "smoke")).train(False)
-    extends = network.experiment.embedding.kind != "learned"
-    vocabulary = network.experiment.test_vocabulary if extends else network.experiment.vocabulary
+    vocabulary = network.experiment.readable_vocabulary
     U = network.matrix(vocabulary, seeded())
     assert U.shape == (len(vocabulary), network.experiment.model.d_model)
 

@@ -38,12 +38,12 @@ from itekit.tasks.ltl import (
     check,
     check_item,
     is_empty,
-    ltl_vocabulary,
     satisfies,
     solve,
     solve_item,
 )
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID, TIME_OUT
+from itekit.tasks.vocabularies import ltl_vocabulary
 
 LONG = os.environ.get("ITEKIT_LONG_TESTS") == "1"
 
@@ -285,10 +285,10 @@ def test_many_propositions():
 
 def test_the_vocabulary_is_that_of_the_files():
     vocabulary = ltl_vocabulary(5)
-    assert vocabulary.tokens[3:] == (*"10!&XU;{}", *"abcde")
+    assert vocabulary.tokens[3:] == (*"10!&|XU;{}", *"abcde")
     assert vocabulary.class_sizes == (5,)
     for text in candidates(50):
-        assert set(text + (solve(text, "fast") or "")) - set("|") <= set(vocabulary.tokens)
+        assert set(text + (solve(text, "fast") or "")) <= set(vocabulary.tokens)
 
 
 # Verdicts

@@ -23,11 +23,11 @@ from itekit.tasks.propositional import (
     check,
     check_item,
     classify,
-    propositional_vocabulary,
     solve,
     solve_item,
 )
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID
+from itekit.tasks.vocabularies import propositional_vocabulary
 
 CONNECTIVES = {
     "!": lambda a: not a,

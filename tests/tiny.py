@@ -8,7 +8,7 @@ import torch
 from itekit.data import Batch, copying_batch
 from itekit.experiments import experiment
 from itekit.network import Network
-from itekit.settings import CopyingExperiment
+from itekit.task_settings import CopyingExperiment
 from itekit.tasks.copying import CopyingData
 
 

@@ -20,25 +20,14 @@ from collections.abc import Sequence
 
 import spot
 
-from itekit.logic.operators import proposition_names
 from itekit.logic.prefix import FormulaError, split
 from itekit.logic.reading import Steps, read_formula, read_trace
 from itekit.logic.spot_bridge import numbered, steps_automaton, word_to_trace
 from itekit.logic.traces import parse_trace, trace_equal
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID
-from itekit.vocabulary import Vocabulary
 
 TRANSLATIONS: dict[str, tuple[str, ...]] = {"default": (), "fast": ("Low", "Any")}
 """By name, the options given to Spot's translation."""
-
-
-def ltl_vocabulary(propositions: int) -> Vocabulary:
-    """Constants, operators and `;` `{` `}` are fixed, propositions are one interchangeable class.
-
-    Raises:
-        ValueError: more propositions than there are names, or a negative number.
-    """
-    return Vocabulary(tuple("10!&XU;{}"), (proposition_names(propositions),))
 
 
 def solve(

@@ -27,25 +27,15 @@ from typing import TypeVar
 from itekit.logic import aiger_bridge, bits, cnf
 from itekit.logic.assignments import Assignment, parse_assignment
 from itekit.logic.formulas import MAX_DEPTH
-from itekit.logic.operators import PROPOSITIONAL, proposition_names
+from itekit.logic.operators import PROPOSITIONAL
 from itekit.logic.prefix import FormulaError, parse_prefix
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID
-from itekit.vocabulary import Vocabulary
 
 METHODS = ("fast", "aiger")
 UNSATISFIABLE, TAUTOLOGY, CONTINGENT = "unsatisfiable", "tautology", "contingent"
 
 Answer = TypeVar("Answer")
 LETTERS = frozenset(ascii_lowercase)
-
-
-def propositional_vocabulary(propositions: int) -> Vocabulary:
-    """Constants and operators are fixed, the propositions are one interchangeable class.
-
-    Raises:
-        ValueError: more propositions than there are names, or a negative number.
-    """
-    return Vocabulary(PROPOSITIONAL.tokens, (proposition_names(propositions),))
 
 
 def solve(formula: str, method: str = "fast", *, format: str = "characters") -> str | None:

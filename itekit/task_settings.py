@@ -1,0 +1,131 @@
+"""What each task adds to an experiment: copying, and the two logics."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from itekit.data import CopyingStream
+from itekit.datasets.sets import read_set
+from itekit.pairs import PairStream, Problems
+from itekit.settings import Experiment
+from itekit.tasks.copying import CopyingData, EvaluationGrid, copying_vocabulary
+from itekit.tasks.vocabularies import LANGUAGES, PREFIXES, logic_vocabulary, operand_counts
+from itekit.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class CopyingExperiment(Experiment):
+    """Everything that decides a copying run.
+
+    Attributes:
+        data: the training strings.
+        test_characters: size of the alphabet at evaluation.
+        grid: the evaluation set.
+        averaged: evaluate all draws and take their mean; False: only the one of median loss.
+
+    Raises:
+        ValueError: settings out of range, or that contradict each other.
+    """
+
+    data: CopyingData = field(default_factory=CopyingData)
+    test_characters: int = 30
+    grid: EvaluationGrid = field(default_factory=EvaluationGrid)
+    averaged: bool = True
+
+    EVALUATION: ClassVar[tuple[str, ...]] = ("draws", "grid", "averaged")
+
+    def __post_init__(self):
+        super().__post_init__()
+        needed = max(self.data.characters, self.grid.axis[-1])
+        if self.test_characters < needed:
+            raise ValueError(
+                f"training and the evaluation grid use {needed} characters: "
+                f"test_characters must be as many or more, found {self.test_characters}"
+            )
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return copying_vocabulary(self.data.characters)
+
+    @property
+    def test_vocabulary(self) -> Vocabulary:
+        return copying_vocabulary(self.test_characters)
+
+    def stream(self) -> CopyingStream:
+        return CopyingStream(self.data, self.vocabulary, self.training.batch_size, self.seed)
+
+
+@dataclass(frozen=True)
+class LogicExperiment(Experiment):
+    """Everything that decides a run on LTL or propositional problems.
+
+    Attributes:
+        task: "ltl" or "propositional".
+        set: the set to train on, such as "ltl35" (see `datasets.presets`).
+        propositions: atomic propositions at training.
+        test_propositions: atomic propositions at evaluation.
+        limit: the most tokens of an answer.
+        beam: the beam size; 1 is greedy decoding.
+        samples: problems of a set's test split that an evaluation takes at most.
+        variants: renamings of a problem at most for alpha-covariance.
+        per_sample: a random part of its own for each problem of a batch, not one for the batch.
+        canonical: rename problems by first appearance in the formula; undone in the answers.
+
+    Raises:
+        ValueError: settings out of range, or that contradict each other.
+    """
+
+    task: str = "ltl"
+    set: str = "ltl35"
+    propositions: int = 5
+    test_propositions: int = 10
+    limit: int = 128
+    beam: int = 3
+    samples: int = 100_000
+    variants: int = 120
+    per_sample: bool = False
+    canonical: bool = False
+
+    EVALUATION: ClassVar[tuple[str, ...]] = ("draws", "limit", "beam", "samples", "variants")
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.task not in LANGUAGES:
+            known = ", ".join(LANGUAGES)
+            raise ValueError(f"unknown task {self.task!r}: expected one of {known}")
+        for name in ("propositions", "limit", "beam", "samples"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be 1 or more, found {getattr(self, name)}")
+        if self.variants < 2:
+            raise ValueError(f"alpha-covariance needs 2 variants or more, found {self.variants}")
+        if self.test_propositions < self.propositions:
+            raise ValueError(
+                f"test_propositions must be {self.propositions} or more, as at training, "
+                f"found {self.test_propositions}"
+            )
+        if self.per_sample and self.embedding.kind != "dual_part":
+            raise ValueError("per_sample draws random parts: it needs a dual-part embedding")
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return logic_vocabulary(self.task, self.propositions)
+
+    @property
+    def test_vocabulary(self) -> Vocabulary:
+        return logic_vocabulary(self.task, self.test_propositions)
+
+    @property
+    def operands(self) -> tuple[int, ...]:
+        vocabulary = self.vocabulary
+        return operand_counts(self.task, vocabulary.tokens[: vocabulary.learned_count])
+
+    def set_name(self, kind: str) -> str:
+        """The set of a kind ("35", "-generalization", ...) of this task."""
+        return f"{PREFIXES[self.task]}{kind}"
+
+    def stream(self) -> PairStream:
+        pairs = read_set(self.set, self.scale)
+        problems, validation = (
+            Problems.of(pairs[split], self.vocabulary, self.canonical)
+            for split in ("train", "validation")
+        )
+        return PairStream(problems, validation, self.training.batch_size, self.seed)
