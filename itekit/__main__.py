@@ -69,7 +69,7 @@ def evaluate_command(arguments: argparse.Namespace) -> int:
     """Evaluate a trained experiment on its grid and write the result."""
     from itekit.experiments import experiment
     from itekit.network import Network
-    from itekit.results import RESULTS, RUNS, evaluate, load_network, save_result
+    from itekit.results import RESULTS, RUNS, evaluate, headline, load_network, save_result
     from itekit.training import FINISHED
 
     made = experiment(arguments.name, arguments.scale, arguments.seed)
@@ -80,8 +80,8 @@ def evaluate_command(arguments: argparse.Namespace) -> int:
         network = load_network(arguments.name, arguments.scale, arguments.seed)
     if arguments.rope_base:
         network = network.with_rope_base(arguments.rope_base)
-    result = evaluate(network.to(_device(arguments)))
-    print(f"mean edit distance {result['result']['mean_edit_distance']:.3f}")
+    result = evaluate(network.to(_device(arguments)), keep=RUNS / network.experiment.slug)
+    print(headline(result))
     print(f"result    {save_result(result, arguments.directory or RESULTS)}")
     return 0
 

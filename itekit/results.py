@@ -9,11 +9,13 @@ import numpy as np
 from itekit.evaluation import GridEvaluation
 from itekit.experiments import experiment, from_json
 from itekit.files import write_json
+from itekit.logic_evaluation import LogicEvaluation
 from itekit.model import ROPE_BASE
 from itekit.network import Network
 from itekit.provenance import provenance
 from itekit.runlog import read_log
 from itekit.settings import Experiment
+from itekit.task_settings import LogicExperiment
 from itekit.training import FINISHED, Trainer
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -101,10 +103,17 @@ def load_log(name: str, scale: str | None = None, seed: int = 0) -> list[dict]:
     return _read_json(path)
 
 
-def evaluate(network: Network, progress: bool = True) -> dict:
-    """Evaluate a copying network on its grid; the result with its provenance, as JSON."""
+def evaluate(network: Network, progress: bool = True, keep: Path | None = None) -> dict:
+    """Evaluate a network as its task asks; the result with its provenance, as JSON.
+
+    Args:
+        keep: a folder for what is finished, so that an interrupted evaluation goes on (logic).
+    """
     started = time.perf_counter()
-    result = GridEvaluation(network, progress=progress).run()
+    if isinstance(network.experiment, LogicExperiment):
+        result = LogicEvaluation(network, keep, progress).run()
+    else:
+        result = GridEvaluation(network, progress=progress).run()
     return {
         "name": network.experiment.name,
         "scale": network.experiment.scale,
@@ -114,6 +123,18 @@ def evaluate(network: Network, progress: bool = True) -> dict:
         "trained": network.trained,
         "evaluated": provenance() | {"seconds": round(time.perf_counter() - started, 1)},
     }
+
+
+def headline(result: dict) -> str:
+    """The figures of a result that matter most, on one line."""
+    found = result["result"]
+    if "test" not in found:
+        return f"mean edit distance {found['mean_edit_distance']:.3f}"
+    test, grid = found["test"], found["generalization"]
+    return (
+        f"{test['correct']:.1%} of {test['samples']} test problems correct, "
+        f"{test['exact']:.1%} exact; over the grid {grid['mean_correct_cells']:.1%}"
+    )
 
 
 def save_result(result: dict, directory: Path = RESULTS) -> Path:
@@ -143,7 +164,8 @@ def load_result(
             f"python -m itekit evaluate {name} --scale {made.scale} --seed {seed}{option}"
         )
     result = _read_json(path)
-    result["result"]["grid"] = np.array(result["result"]["grid"], dtype=float)
+    if "grid" in result["result"]:
+        result["result"]["grid"] = np.array(result["result"]["grid"], dtype=float)
     return result
 
 

@@ -19,15 +19,16 @@ FOLDERS = sorted(SHIPPED.iterdir())
 QUICK = [f for f in FOLDERS if "alpha-covariance" in f.name or "generalization" in f.name]
 
 
-def test_every_preset_is_shipped_at_lab_size_and_all_are_small():
-    assert [f.name for f in FOLDERS] == sorted(folder_name(preset(n, "lab")) for n in NAMES)
+def test_every_preset_is_shipped_at_the_two_smaller_sizes_and_all_are_small():
+    made = [folder_name(preset(name, scale)) for name in NAMES for scale in ("smoke", "lab")]
+    assert [folder.name for folder in FOLDERS] == sorted(made)
     assert sum(p.stat().st_size for f in FOLDERS for p in f.iterdir()) < 10_000_000
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_a_set_is_that_of_its_preset_and_its_labels_are_right(folder):
     manifest = read_manifest(folder)
-    recipe = preset(manifest["name"], "lab", manifest["seed"])
+    recipe = preset(manifest["name"], folder.name.rsplit("-", 1)[1], manifest["seed"])
     field = "derivation" if isinstance(recipe, Derivation) else "recipe"
     assert type(recipe).from_json(manifest[field]) == recipe
     splits = read_folder(folder)  # compares the checksums
@@ -44,7 +45,7 @@ def test_a_set_is_that_of_its_preset_and_its_labels_are_right(folder):
 @pytest.mark.parametrize("folder", QUICK, ids=lambda folder: folder.name)
 def test_a_set_is_made_again_bit_for_bit(folder, tmp_path):
     again = regenerate(folder, tmp_path / "again", workers=1)
-    for path in folder.glob("*.txt.xz"):
+    for path in folder.glob("*.txt*"):
         assert (again / path.name).read_bytes() == path.read_bytes()
 
 

@@ -1,0 +1,224 @@
+"""Evaluation on LTL and propositional problems: what the paper's tables and heatmaps hold.
+
+Paper, sections "LTL Solving" (correct and exact answers on the test split), "Generalization" (the
+grid of atomic propositions × formula length), "Alpha-Covariance" (over all renamings within the
+training vocabulary, and over `variants` random ones within the larger vocabulary).
+
+Shape letters: G rows (numbers of atomic propositions) and L columns (lengths) of the grid.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from itekit.alpha import all_renamings, alpha_covariance, sample_renamings, used_tokens
+from itekit.datasets.checking import check_all, count_verdicts
+from itekit.datasets.sets import read_set
+from itekit.evaluation import TEST_SEED
+from itekit.files import write_json
+from itekit.logic.assignments import parse_assignment
+from itekit.logic.errors import FormulaError
+from itekit.network import Network
+from itekit.pairs import Pair
+from itekit.solving import Solver, choose_solver
+from itekit.tasks.verdicts import CORRECT, EXACT
+from itekit.vocabulary import Vocabulary
+
+MISTAKES = 30
+GOOD = (EXACT, CORRECT)
+
+
+class LogicEvaluation:
+    """Evaluates one network; `run` gives the result as JSON.
+
+    Args:
+        network: of a logic experiment, in evaluation mode.
+        keep: a folder for finished parts, so that an interrupted evaluation goes on from there.
+        progress: show bars.
+    """
+
+    def __init__(self, network: Network, keep: Path | None = None, progress: bool = True):
+        self.network, self.experiment = network, network.experiment
+        self.keep, self.progress = keep, progress
+        self.names = self.experiment.test_vocabulary.interchangeable[0]
+
+    def run(self) -> dict:
+        """All parts; "alpha_covariance" is None for a network that cannot read more tokens."""
+        result = self._part("test", self.test)
+        result |= self._part("generalization", self.generalization)
+        result |= self._part("alpha-covariance", self.alpha_covariance)
+        return result
+
+    def _part(self, name: str, make: Callable[[], dict]) -> dict:
+        path = self.keep and Path(self.keep) / f"evaluation-{name}.json"
+        fingerprint = _fingerprint(self.network)
+        if path and path.exists():
+            found = json.loads(path.read_text(encoding="utf-8"))
+            if found["fingerprint"] == fingerprint:
+                return found["part"]
+        part = make()
+        if path:
+            write_json(path, {"fingerprint": fingerprint, "part": part})
+        return part
+
+    def _verdicts(self, pairs: Sequence[Pair], answers: Sequence[str]) -> list[str]:
+        items = [(f, answer, label) for (f, label), answer in zip(pairs, answers, strict=True)]
+        progress = "text" if self.progress else None
+        return check_all(self.experiment.task, items, progress=progress)
+
+    def propositions(self, formula: str) -> int:
+        """The number of different atomic propositions of a formula."""
+        return len(used_tokens(formula, self.names))
+
+    def test(self) -> dict:
+        """Verdicts on the test split of the set without perturbation or limit."""
+        name = self.experiment.set_name("35")
+        pairs = read_set(name, self.experiment.scale)["test"][: self.experiment.samples]
+        vocabulary = self.experiment.vocabulary
+        solver, losses = choose_solver(self.network, pairs, vocabulary, self.progress)
+        answers = solver.answers([formula for formula, _ in pairs])
+        verdicts = self._verdicts(pairs, answers)
+        good = np.array([verdict in GOOD for verdict in verdicts])
+        counts = np.array([self.propositions(formula) for formula, _ in pairs])
+        wrong = [
+            {"formula": f, "label": label, "answer": answer, "verdict": verdict}
+            for (f, label), answer, verdict in zip(pairs, answers, verdicts, strict=True)
+            if verdict not in GOOD
+        ]
+        test = {
+            "set": name,
+            "samples": len(pairs),
+            "verdicts": count_verdicts(verdicts),
+            "correct": float(good.mean()),
+            "exact": verdicts.count(EXACT) / len(verdicts),
+            "by_propositions": {
+                str(k): {"samples": int((counts == k).sum()), "correct": good[counts == k].mean()}
+                for k in sorted(set(counts.tolist()))
+            },
+        }
+        return {
+            "draws": [{"cross_entropy": loss} for loss in losses],
+            "median_draw": solver.draw,
+            "test": test,
+            "mistakes": wrong[:MISTAKES],
+        }
+
+    def generalization(self) -> dict:
+        """Counts of correct and exact answers over the grid: [G][L] each."""
+        name = self.experiment.set_name("-generalization")
+        pairs = read_set(name, self.experiment.scale)["test"]
+        solver, _ = choose_solver(self.network, pairs, None, self.progress)
+        verdicts = self._verdicts(pairs, solver.answers([formula for formula, _ in pairs]))
+        cells = [(self.propositions(f), len(f)) for f, _ in pairs]
+        rows = list(range(1, max(aps for aps, _ in cells) + 1))
+        columns = list(range(1, max(length for _, length in cells) + 1))
+        samples, correct, exact = (np.zeros((len(rows), len(columns)), int) for _ in range(3))
+        for (aps, length), verdict in zip(cells, verdicts, strict=True):
+            samples[aps - 1, length - 1] += 1
+            correct[aps - 1, length - 1] += verdict in GOOD
+            exact[aps - 1, length - 1] += verdict == EXACT
+        filled = samples > 0
+        grid = {
+            "set": name,
+            "propositions": rows,
+            "lengths": columns,
+            "samples": samples.tolist(),
+            "correct": correct.tolist(),
+            "exact": exact.tolist(),
+            "mean_correct_cells": float((correct[filled] / samples[filled]).mean()),
+            "mean_correct_samples": float(correct.sum() / samples.sum()),
+            "by_propositions": {
+                str(aps): float(correct[aps - 1].sum() / samples[aps - 1].sum()) for aps in rows
+            },
+        }
+        return {"generalization": grid}
+
+    def alpha_covariance(self) -> dict:
+        """Mean alpha-covariance by number of propositions, in both vocabularies."""
+        inside = self.experiment.vocabulary
+        own = read_set(self.experiment.set_name("35"), self.experiment.scale)["test"]
+        parts = {"alpha_covariance_training": self._covariances(own, inside, "35")}
+        readable, kind = self.experiment.readable_vocabulary, "-alpha-covariance"
+        larger = None
+        if len(readable) > len(inside):
+            pairs = read_set(self.experiment.set_name(kind), self.experiment.scale)["test"]
+            larger = self._covariances(pairs, readable, kind)
+        return parts | {"alpha_covariance": larger}
+
+    def _covariances(self, pairs: Sequence[Pair], vocabulary: Vocabulary, kind: str) -> dict:
+        names = vocabulary.interchangeable[0]
+        chosen: dict[int, list[Pair]] = {}
+        for pair in pairs:
+            group = chosen.setdefault(self.propositions(pair[0]), [])
+            if len(group) < max(1, self.experiment.samples // 10):
+                group.append(pair)
+        solver, _ = choose_solver(self.network, pairs, vocabulary, self.progress)
+        means = {
+            str(k): covariance(solver, group, names, self.experiment.variants)
+            for k, group in sorted(chosen.items())
+            if 2 <= k <= len(names)
+        }
+        return {
+            "set": self.experiment.set_name(kind),
+            "vocabulary": len(names),
+            "variants": self.experiment.variants,
+            "by_propositions": means,
+        }
+
+
+def covariance(
+    solver: Solver, pairs: Sequence[Pair], names: Sequence[str], variants: int
+) -> dict[str, float]:
+    """Mean alpha-covariance over problems: each renamed in all ways, or in `variants` random ones.
+
+    Answers to propositional problems are compared as assignments, in any order; "mean_text"
+    compares them as they stand.
+
+    Returns:
+        "mean", "mean_text", "samples".
+    """
+    task, rng = solver.experiment.task, np.random.default_rng(TEST_SEED)
+    renamings = []
+    for formula, _ in pairs:
+        used = used_tokens(formula, names)
+        every = list(all_renamings(used, names)) if _few(len(names), len(used), variants) else None
+        renamings.append(every or sample_renamings(used, names, variants, rng))
+    asked = [r(f) for (f, _), many in zip(pairs, renamings, strict=True) for r in many]
+    answers = iter(solver.answers(asked))
+    values, texts = [], []
+    for many in renamings:
+        undone = [r.inverse()(next(answers)) for r in many]
+        texts.append(alpha_covariance(undone))
+        values.append(alpha_covariance([_value(task, answer) for answer in undone]))
+    return {
+        "mean": float(np.mean(values)),
+        "mean_text": float(np.mean(texts)),
+        "samples": len(pairs),
+    }
+
+
+def _few(names: int, used: int, variants: int) -> bool:
+    return np.prod(np.arange(names - used + 1, names + 1, dtype=float)) <= variants
+
+
+def _value(task: str, answer: str) -> tuple:
+    """What an answer is compared as."""
+    if task == "propositional":
+        try:
+            return tuple(sorted(parse_assignment(answer).as_dict().items()))
+        except FormulaError:
+            pass
+    return tuple(answer)
+
+
+def _fingerprint(network: Network) -> str:
+    """Tells apart networks and their settings."""
+    digest = hashlib.sha256(json.dumps(network.experiment.to_json(), sort_keys=True).encode())
+    for name, module in network.modules.items():
+        for key, value in sorted(module.state_dict().items()):
+            digest.update(f"{name}.{key}".encode())
+            digest.update(value.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
