@@ -68,39 +68,41 @@ class DualPartEmbedding(nn.Module):
         self.learned = nn.Parameter(torch.randn(vocabulary.learned_count, d_alpha))
         self.shared = nn.Parameter(torch.randn(len(vocabulary.class_sizes), d_alpha))
 
-    def matrix(self, vocabulary: Vocabulary, generator: torch.Generator) -> Tensor:
+    def matrix(
+        self, vocabulary: Vocabulary, generator: torch.Generator, count: int | None = None
+    ) -> Tensor:
         """U for `vocabulary`, with a fresh random part.
 
         Args:
             vocabulary: the training vocabulary or an extension of it.
             generator: a CPU generator; the same state gives the same U on every device.
+            count: make so many matrices, which differ in the random part alone.
 
         Returns:
-            Float tensor [V, D]; differentiable with respect to the learned part.
+            Float tensor [V, D], or [count, V, D]; differentiable with respect to the learned part.
 
         Raises:
             ValueError: other fixed tokens or classes than at construction.
             SamplingSetTooSmallError: the sampling set has fewer vectors than a class has tokens.
         """
         _check_vocabulary(vocabulary, len(self.learned), len(self.shared))
-        learned, shared = self.learned, self.shared
-        random = torch.cat(
-            [
-                random_vectors(self.method, size, self.d_beta, generator)
-                for size in vocabulary.class_sizes
-            ]
-        ).to(learned)
+        learned, shared, copies = self.learned, self.shared, 1 if count is None else count
+        random = torch.stack([self._random_part(vocabulary, generator) for _ in range(copies)]).to(
+            learned
+        )
         if self.f_bn:
             learned, shared, random = (normalize(x, dim=-1) for x in (learned, shared, random))
         class_of_row = [k for k, size in enumerate(vocabulary.class_sizes) for _ in range(size)]
-        zeros = learned.new_zeros(len(learned), self.d_beta)
-        U = torch.cat(
-            [
-                torch.cat([learned, zeros], dim=1),
-                torch.cat([shared[class_of_row], random], dim=1),
-            ]
-        )
-        return normalize(U, dim=-1) if self.f_fn else U
+        left = torch.cat([learned, shared[class_of_row]]).expand(copies, -1, -1)
+        zeros = learned.new_zeros(copies, len(learned), self.d_beta)
+        U = torch.cat([left, torch.cat([zeros, random], dim=1)], dim=2)
+        U = normalize(U, dim=-1) if self.f_fn else U
+        return U[0] if count is None else U
+
+    def _random_part(self, vocabulary: Vocabulary, generator: torch.Generator) -> Tensor:
+        sizes = vocabulary.class_sizes
+        parts = [random_vectors(self.method, size, self.d_beta, generator) for size in sizes]
+        return torch.cat(parts)
 
 
 class LearnedEmbedding(nn.Module):

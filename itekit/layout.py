@@ -47,6 +47,12 @@ class Layout:
             return cls(*valid.shape)
         return cls(*valid.shape, valid.flatten().nonzero()[:, 0])
 
+    def sequences(self, device: torch.device) -> Tensor:
+        """The number of the sequence that each token belongs to: int64 [N]."""
+        if self.index is None:
+            return torch.arange(self.batch * self.length, device=device) // self.length
+        return self.index // self.length
+
     def pack(self, x: Tensor) -> Tensor:
         """[B, L, ...] -> [N, ...]."""
         flat = x.flatten(0, 1)

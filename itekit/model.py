@@ -156,11 +156,19 @@ class Transformer(nn.Module):
         """Rows of U [V, D] for tokens [N], times √D: [N, D]."""
         return embedding(tokens, U * self.config.d_model**0.5)
 
+    def look_up(self, U: Tensor, tokens: Tensor, layout: Layout) -> Tensor:
+        """`embed` for the tokens of [B, L] that `layout` keeps; U may be [B, V, D]."""
+        packed = layout.pack(tokens)
+        if U.dim() == 3:
+            packed = packed + layout.sequences(packed.device) * U.shape[1]
+            U = U.flatten(0, 1)
+        return self.embed(U, packed)
+
     def encode(self, U: Tensor, source: Tensor, dropout: Dropout | None = None) -> Encoded:
         """Encode source [B, S], padded with 0."""
         valid = source != 0
         layout, bias = Layout.of(valid), padding_bias(valid)
-        x = self.embed(U, layout.pack(source))
+        x = self.look_up(U, source, layout)
         if self.config.tree_positions:
             paths = tree_paths(self.operands[source.clamp(max=len(self.operands) - 1)])
             x = x + tree_encoding(torch.stack([layout.pack(p) for p in paths]), x.shape[1])
@@ -179,7 +187,7 @@ class Transformer(nn.Module):
     ) -> Tensor:
         """Features [N, D] for decoder inputs [B, T] (the start token, then the target)."""
         bias = causal_bias(inputs.shape[1], inputs.device)
-        x = drop(self.embed(U, layout.pack(inputs)), dropout)
+        x = drop(self.look_up(U, inputs, layout), dropout)
         for layer in self.decoder:
             x = layer(x, layout, bias, source, dropout)
         return x
@@ -191,9 +199,9 @@ class Transformer(nn.Module):
         """
         if self.config.normalize_features:
             features = normalize(features, dim=-1)
-        bias = U.new_zeros(len(U))
+        bias = U.new_zeros(U.shape[-2])
         bias[_FORBIDDEN] = -torch.inf
-        return linear(features, U, bias)
+        return linear(features, U, bias) if U.dim() == 2 else bias + features @ U.mT
 
     def forward(
         self,
@@ -203,6 +211,12 @@ class Transformer(nn.Module):
         layout: Layout,
         dropout: Dropout | None = None,
     ) -> Tensor:
-        """Logits [N, V] for source [B, S] and the decoder inputs [B, T] that `layout` keeps."""
+        """Logits [N, V] for source [B, S] and the decoder inputs [B, T] that `layout` keeps.
+
+        U is [V, D], or [B, V, D] with a matrix for each sequence.
+        """
         encoded = self.encode(U, source, dropout)
-        return self.project(U, self.decode(U, inputs, layout, encoded, dropout))
+        features = self.decode(U, inputs, layout, encoded, dropout)
+        if U.dim() == 3:
+            return layout.pack(self.project(U, layout.unpack(features)))
+        return self.project(U, features)

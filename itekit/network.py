@@ -75,7 +75,8 @@ class Network:
         self, batch: Batch, generator: torch.Generator, dropout: Dropout | None = None
     ) -> Tensor:
         """Loss of a batch over the training vocabulary, with U drawn from `generator`."""
-        U = self.embedding.matrix(self.experiment.vocabulary, generator)
+        count = {"count": len(batch.source)} if self.experiment.per_sample else {}
+        U = self.embedding.matrix(self.experiment.vocabulary, generator, **count)
         logits, targets = self.logits(U, batch, dropout)
         return self.loss(logits, targets)
 

@@ -58,6 +58,7 @@ class Experiment:
         name: family/variant.
         scale: "smoke", "lab" or "paper".
         embedding, model, training, adacos: the network and how it is trained.
+        per_sample: a random part of its own for each sequence of a batch, not one for the batch.
         draws: random embeddings that an evaluation draws.
         seed: of weights, data and random parts; 0 or more.
 
@@ -71,6 +72,7 @@ class Experiment:
     model: ModelConfig = field(default_factory=ModelConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     adacos: bool = True
+    per_sample: bool = False
     draws: int = 10
     seed: int = 0
 
@@ -84,6 +86,8 @@ class Experiment:
             raise ValueError("f_fn normalises rows and features: set it in embedding and in model")
         if self.seed < 0:
             raise ValueError(f"the seed must be 0 or more, found {self.seed}")
+        if self.per_sample and self.embedding.kind != "dual_part":
+            raise ValueError("per_sample draws random parts: it needs a dual-part embedding")
         if self.draws < 1:
             raise ValueError(f"draws must be 1 or more, found {self.draws}")
 

@@ -67,7 +67,6 @@ class LogicExperiment(Experiment):
         beam: the beam size; 1 is greedy decoding.
         samples: problems of a set's test split that an evaluation takes at most.
         variants: renamings of a problem at most for alpha-covariance.
-        per_sample: a random part of its own for each problem of a batch, not one for the batch.
         canonical: rename problems by first appearance in the formula; undone in the answers.
 
     Raises:
@@ -82,7 +81,6 @@ class LogicExperiment(Experiment):
     beam: int = 3
     samples: int = 100_000
     variants: int = 120
-    per_sample: bool = False
     canonical: bool = False
 
     EVALUATION: ClassVar[tuple[str, ...]] = ("draws", "limit", "beam", "samples", "variants")
@@ -102,8 +100,6 @@ class LogicExperiment(Experiment):
                 f"test_propositions must be {self.propositions} or more, as at training, "
                 f"found {self.test_propositions}"
             )
-        if self.per_sample and self.embedding.kind != "dual_part":
-            raise ValueError("per_sample draws random parts: it needs a dual-part embedding")
 
     @property
     def vocabulary(self) -> Vocabulary:

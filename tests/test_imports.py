@@ -24,7 +24,7 @@ GROUPS = {
     "evaluation": "evaluation solving logic_evaluation results reference copies summary",
     "plots": "plots",
     "shell": "panels satisfaction assignment_widgets status_tables "
-    "logic_widgets widgets readme notebooks batch report refresh doctor __main__",
+    "logic_widgets widgets readme notebooks batch report refresh doctor commands __main__",
 }
 MAY_IMPORT = {
     "base": "base",

@@ -1,0 +1,1 @@
+"""The commands of `python -m itekit`, each module a few of them; see `__main__`."""

@@ -1,0 +1,75 @@
+"""Commands that train and evaluate networks: train, evaluate."""
+
+import argparse
+from pathlib import Path
+
+
+def train_command(arguments: argparse.Namespace) -> int:
+    """Train one experiment, or resume it; on request copy it to data/."""
+    import torch
+
+    from itekit.experiments import experiment
+    from itekit.results import RUNS, publish
+    from itekit.training import Trainer
+
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    made = experiment(arguments.name, arguments.scale, arguments.seed)
+    directory = Path(arguments.directory or RUNS / made.slug)
+    Trainer(made, directory, _device(arguments)).run()
+    print(f"run       {directory}")
+    for path in publish(made, directory) if arguments.publish else []:
+        print(f"published {path}")
+    return 0
+
+
+def evaluate_command(arguments: argparse.Namespace) -> int:
+    """Evaluate a trained experiment on its grid and write the result."""
+    from itekit.experiments import experiment
+    from itekit.network import Network
+    from itekit.results import RESULTS, RUNS, evaluate, headline, load_network, save_result
+    from itekit.training import FINISHED
+
+    made = experiment(arguments.name, arguments.scale, arguments.seed)
+    own = RUNS / made.slug / FINISHED
+    if arguments.checkpoint or own.exists():
+        network = Network.load(arguments.checkpoint or own, made)
+    else:
+        network = load_network(arguments.name, arguments.scale, arguments.seed)
+    if arguments.rope_base:
+        network = network.with_rope_base(arguments.rope_base)
+    result = evaluate(network.to(_device(arguments)), keep=RUNS / network.experiment.slug)
+    print(headline(result))
+    print(f"result    {save_result(result, arguments.directory or RESULTS)}")
+    return 0
+
+
+def _device(arguments: argparse.Namespace) -> str:
+    import torch
+
+    return arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _add_experiment(command: argparse.ArgumentParser) -> None:
+    command.add_argument("name", help="an experiment, such as copying-5-10/proposed")
+    command.add_argument("--scale", help="smoke, lab or paper; default: ITEKIT_SCALE, else lab")
+    command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--device", help="cpu or cuda; default: cuda where there is one")
+    command.add_argument("--directory", metavar="DIR", help="where to write")
+
+
+def add(commands: argparse._SubParsersAction) -> None:
+    """Add the commands to the parser."""
+    train = commands.add_parser("train", help="train an experiment, or resume it")
+    _add_experiment(train)
+    train.add_argument("--threads", type=int, help="CPU threads")
+    train.add_argument("--publish", action="store_true", help="copy the finished run to data/")
+    train.set_defaults(function=train_command)
+
+    evaluate = commands.add_parser("evaluate", help="evaluate a trained experiment on its grid")
+    _add_experiment(evaluate)
+    evaluate.add_argument("--checkpoint", metavar="FILE", help="default: the own or shipped run")
+    evaluate.add_argument(
+        "--rope-base", type=float, metavar="BASE", help="of the rotary positions; default: trained"
+    )
+    evaluate.set_defaults(function=evaluate_command)
