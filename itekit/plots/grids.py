@@ -75,19 +75,24 @@ def make_panel(
     """
     name = f"grid {title!r}" if title else "grid"
     values = floats(name, grid, dimensions=2)
-    uniques = _axis("uniques", uniques, values.shape[0], minimum)
-    lengths = _axis("lengths", lengths, values.shape[1], minimum)
+    uniques = axis_values("uniques", uniques, values.shape[0], minimum)
+    lengths = axis_values("lengths", lengths, values.shape[1], minimum)
     _check_values(name, values, uniques, lengths)
     if (training_unique is None) != (training_length is None):
         raise ValueError(f"{name}: give both training_unique and training_length, or neither")
     box = None
     if training_length is not None:
-        x = _span("training_length", training_length, lengths)
-        box = (*x, *_span("training_unique", training_unique, uniques))
+        x = span_edges("training_length", training_length, lengths)
+        box = (*x, *span_edges("training_unique", training_unique, uniques))
     return Panel(title, values, uniques, lengths, box)
 
 
-def _axis(name: str, values: Any, count: int, minimum: int) -> np.ndarray:
+def axis_values(name: str, values: Any, count: int, minimum: int) -> np.ndarray:
+    """The `count` increasing centres of the cells of an axis; from `minimum` on if None.
+
+    Raises:
+        ValueError: another number of them, or not increasing.
+    """
     if values is None:
         return np.arange(minimum, minimum + count, dtype=np.float64)
     array = floats(name, values, dimensions=1)
@@ -112,8 +117,12 @@ def _check_values(name: str, values: np.ndarray, uniques: np.ndarray, lengths: n
         )
 
 
-def _span(name: str, span: Span, centres: np.ndarray) -> tuple[float, float]:
-    """The borders of the cells that `span` covers; a single number means "up to it"."""
+def span_edges(name: str, span: Span, centres: np.ndarray) -> tuple[float, float]:
+    """The borders of the cells that `span` covers; a single number means "up to it".
+
+    Raises:
+        ValueError: it covers no cell.
+    """
     low, high = (centres[0], span) if np.ndim(span) == 0 else tuple(span)
     inside = np.flatnonzero((centres >= low) & (centres <= high))
     if len(inside) == 0:

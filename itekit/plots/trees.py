@@ -2,57 +2,33 @@
 
 Paper, section "Experiments": tree positions tell the encoder where in this tree a token stands. A
 tree is given as its tokens in prefix order and, for each of them, the path of branches from the
-root to it (`tokens()` and `tree_paths()` of `itekit.logic.formulas.Formula`).
+root to it (`tokens()` and `tree_paths()` of `itekit.logic.formulas.Formula`). The nodes can be
+shaded, as by the attention that a token of the answer pays to each of them.
 """
 
 from collections.abc import Sequence
 
+import numpy as np
 import plotly.graph_objects as go
 
-from itekit.plots.style import COLOURS, GREY, SYMBOLS, style
+from itekit.plots.style import COLOURS, GREY, SYMBOLS, colour_bar, style
+from itekit.plots.tree_places import MOST_NODES, Path, checked_weights, path_text, tree_places
 
-MOST_NODES = 200
+__all__ = ["MOST_NODES", "formula_tree", "path_text", "tree_places"]
+
 WIDEST = 1100  # pixels
 EDGE, DARK = "#BBBBBB", "#222222"
 
 # Fill, rim, symbol and label colour. Values differ in shape too, for readers who see no colours.
 _OPERATOR = ("white", COLOURS[0], "circle", DARK)
 _LEAF = ("#EFEFEF", GREY, "circle", DARK)
+_SHADED = ("white", GREY, "circle", DARK)
+SHADES = "Blues"
 _VALUES = {
     "true": (COLOURS[0], COLOURS[0], "circle", "white"),
     "false": (COLOURS[1], COLOURS[1], "square", "white"),
     "open": ("white", GREY, "diamond", DARK),
 }
-
-Path = tuple[int, ...]
-
-
-def path_text(path: Path) -> str:
-    """The path in words: "root", or the branches from the root down, such as "0 1"."""
-    return " ".join(map(str, path)) or "root"
-
-
-def tree_places(paths: Sequence[Path]) -> list[tuple[float, int]]:
-    """Where each node stands, (x, depth): leaves are one apart, an operator above their middle.
-
-    Raises:
-        ValueError: the paths are not those of one tree in prefix order.
-    """
-    paths = [tuple(path) for path in paths]
-    below: dict[Path, list[Path]] = {path: [] for path in paths}
-    if paths[:1] != [()] or len(below) < len(paths) or sorted(paths) != paths:
-        raise ValueError("paths: expected those of one tree, each once, in prefix order")
-    for path in paths[1:]:
-        if path[:-1] not in below or path[-1] != len(below[path[:-1]]):
-            raise ValueError(f"paths: {path} is there, but not the node above or left of it")
-        below[path[:-1]].append(path)
-    left = sum(not nodes for nodes in below.values())
-    x: dict[Path, float] = {}
-    for path in reversed(paths):
-        left -= not below[path]
-        ends = below[path][:1] + below[path][-1:]
-        x[path] = sum(x[end] for end in ends) / 2 if ends else float(left)
-    return [(x[path], len(path)) for path in paths]
 
 
 def formula_tree(
@@ -60,9 +36,11 @@ def formula_tree(
     paths: Sequence[Path],
     *,
     values: Sequence[str] | None = None,
+    weights: Sequence[float] | None = None,
     notes: Sequence[str] | None = None,
     hover: Sequence[str] | None = None,
     title: str = "",
+    weights_title: str = "attention weight",
 ) -> go.Figure:
     """The tree as a figure.
 
@@ -71,46 +49,69 @@ def formula_tree(
         paths: the branches from the root to each node: 0 the left or only one, 1 the right one.
         values: what is said of each node. Nodes with one value share a colour and a shape, which
             the legend names; "true", "false" and "open" always look the same.
+        weights: a number of 0 or more for each node, in place of values: the larger, the darker.
         notes: small text beside each node, such as its path.
-        hover: what the pointer shows at each node; its label and path if None.
+        hover: what the pointer shows at each node; its label, path and weight if None.
+        weights_title: what the weights are, along the colour bar.
 
     Raises:
-        ValueError: paths that are no tree in prefix order, more than 200 nodes, or another number
-            of labels, values, notes or hover texts than of paths.
+        ValueError: paths that are no tree in prefix order, more than 200 nodes, another number
+            of labels, values, weights, notes or hover texts than of paths, both values and
+            weights, or a weight below 0.
     """
-    for name, given in ("labels", labels), ("values", values), ("notes", notes), ("hover", hover):
-        if given is not None and len(given) != len(paths):
-            wanted = f"one for each of {len(paths)} nodes"
-            raise ValueError(f"{name}: expected {wanted}, found {len(given)}")
-    if len(paths) > MOST_NODES:
-        raise ValueError(f"a tree of {len(paths)} nodes: at most {MOST_NODES} are drawn")
+    each = {"labels": labels, "values": values, "weights": weights, "notes": notes, "hover": hover}
+    shades = checked_weights(each, len(paths))
     places = tree_places(paths)
     paths = [tuple(path) for path in paths]
     columns, rows = max(x for x, _ in places) + 1, max(depth for _, depth in places) + 1
     column = min(64 if notes else 46, (WIDEST - 60) / columns)
     row = min(58, max(18, 900 / rows))
     size = min(30, 0.8 * column, 0.8 * row)
-    hover = hover or [f"{label}, {path_text(p)}" for label, p in zip(labels, paths, strict=True)]
+    hover = hover or _hover(labels, paths, shades)
     figure = go.Figure(_edges(paths, places))
-    for name, look, members in _groups(paths, values):
+    for name, look, members in _groups(paths, values, shades is not None):
         figure.add_trace(_nodes(name, look, members, places, labels, hover, size))
+    if shades is not None:
+        _shade(figure, shades, weights_title)
     if notes is not None:
         _notes(figure, paths, places, notes, size)
     figure.update_xaxes(visible=False, range=[-0.7, columns - 0.3])
     figure.update_yaxes(visible=False, range=[0.4 - rows, 0.6])
-    height = int(row * rows) + 40 + 30 * bool(title) + 30 * bool(values)
-    style(figure, title=title, width=max(420, int(column * columns) + 60), height=height)
-    figure.update_layout(margin={"l": 20, "r": 20, "t": 50 if title else 20, "b": 20})
+    bar = 0 if shades is None else 70
+    height = max(3 * bar, int(row * rows)) + 40 + 30 * bool(title) + 30 * bool(values)
+    style(figure, title=title, width=max(420, int(column * columns) + 60) + bar, height=height)
+    figure.update_layout(margin={"l": 20, "r": 20 + bar, "t": 50 if title else 20, "b": 20})
     if values is not None:
         below = {"orientation": "h", "x": 0.5, "xanchor": "center", "y": 0, "yanchor": "top"}
         figure.update_layout(legend=below, margin_b=50)
     return figure
 
 
+def _hover(labels: Sequence[str], paths: Sequence[Path], shades: np.ndarray | None) -> list[str]:
+    texts = [f"{label}, {path_text(path)}" for label, path in zip(labels, paths, strict=True)]
+    if shades is None:
+        return texts
+    return [f"{text}: {shade:.3g}" for text, shade in zip(texts, shades, strict=True)]
+
+
+def _shade(figure: go.Figure, shades: np.ndarray, title: str) -> None:
+    """Fill the nodes, which are one trace, from white for 0 to the darkest for the largest."""
+    top = float(shades.max()) or 1.0
+    nodes = figure.data[-1]
+    nodes.marker.color = shades
+    nodes.textfont.color = ["white" if shade > 0.55 * top else DARK for shade in shades]
+    figure.update_layout(
+        coloraxis={"colorscale": SHADES, "cmin": 0, "cmax": top, "colorbar": colour_bar(title)}
+    )
+    nodes.marker.coloraxis = "coloraxis"
+
+
 def _groups(
-    paths: Sequence[Path], values: Sequence[str] | None
+    paths: Sequence[Path], values: Sequence[str] | None, shaded: bool
 ) -> list[tuple[str, tuple[str, ...], list[int]]]:
-    """Name, look and nodes of each group: the values, or the operators and the leaves."""
+    """Name, look and nodes of each group: all, the values, or the operators and the leaves."""
+    if shaded:
+        return [("", _SHADED, list(range(len(paths))))]
     if values is None:
         inner = {path[:-1] for path in paths}
         names = ["operator" if path in inner else "leaf" for path in paths]
