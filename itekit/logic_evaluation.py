@@ -43,7 +43,7 @@ class LogicEvaluation:
     def __init__(self, network: Network, keep: Path | None = None, progress: bool = True):
         self.network, self.experiment = network, network.experiment
         self.keep, self.progress = keep, progress
-        self.names = self.experiment.test_vocabulary.interchangeable[0]
+        self.names = self.experiment.names
 
     def run(self) -> dict:
         """All parts; "alpha_covariance" is None for a network that cannot read more tokens."""

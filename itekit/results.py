@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -109,11 +110,15 @@ def evaluate(network: Network, progress: bool = True, keep: Path | None = None) 
     Args:
         keep: a folder for what is finished, so that an interrupted evaluation goes on (logic).
     """
-    started = time.perf_counter()
     if isinstance(network.experiment, LogicExperiment):
-        result = LogicEvaluation(network, keep, progress).run()
-    else:
-        result = GridEvaluation(network, progress=progress).run()
+        return evaluated(network, lambda n: LogicEvaluation(n, keep, progress).run())
+    return evaluated(network, lambda n: GridEvaluation(n, progress=progress).run())
+
+
+def evaluated(network: Network, measure: Callable[[Network], dict]) -> dict:
+    """What `measure` gives for a network, with the settings and the provenance of both, as JSON."""
+    started = time.perf_counter()
+    result = measure(network)
     return {
         "name": network.experiment.name,
         "scale": network.experiment.scale,
@@ -137,17 +142,37 @@ def headline(result: dict) -> str:
     )
 
 
-def save_result(result: dict, directory: Path = RESULTS) -> Path:
-    """Write a result as NAME-SCALE-sSEED.json (see `slug`), atomically; returns the path."""
-    path = Path(directory) / f"{from_json(result['experiment']).slug}.json"
+def save_result(result: dict, directory: Path = RESULTS, suffix: str = "") -> Path:
+    """Write a result as NAME-SCALE-sSEED.json (see `slug`), atomically; returns the path.
+
+    Args:
+        suffix: tells apart several results of one network, such as "-redraw".
+    """
+    path = Path(directory) / f"{from_json(result['experiment']).slug}{suffix}.json"
     write_json(path, result)
     return path
+
+
+def load_redraw(name: str, scale: str | None = None, seed: int = 0) -> dict:
+    """The shipped result of `redraw` for an experiment.
+
+    Raises:
+        MissingResultError: there is none at this scale and seed.
+    """
+    made = experiment(name, scale, seed)
+    path = RESULTS / f"{made.slug}-redraw.json"
+    if not path.exists():
+        raise MissingResultError(
+            f"no result {path.name} in {path.parent}; make it: "
+            f"python -m itekit redraw {name} --scale {made.scale} --seed {seed}"
+        )
+    return _read_json(path)
 
 
 def load_result(
     name: str, scale: str | None = None, seed: int = 0, rope_base: float = ROPE_BASE
 ) -> dict:
-    """A shipped result, its grid as a float array with NaN for impossible cells.
+    """A shipped result, its grid (copying) as a float array with NaN for impossible cells.
 
     Args:
         rope_base: the base of RoPE at evaluation.

@@ -114,6 +114,11 @@ class LogicExperiment(Experiment):
         vocabulary = self.vocabulary
         return operand_counts(self.task, vocabulary.tokens[: vocabulary.learned_count])
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All atomic propositions of the evaluation."""
+        return self.test_vocabulary.interchangeable[0]
+
     def set_name(self, kind: str) -> str:
         """The set of a kind ("35", "-generalization", ...) of this task."""
         return f"{PREFIXES[self.task]}{kind}"
