@@ -36,3 +36,10 @@ def mixed_batch(network: Network, count: int = 6, seed: int = 0) -> Batch:
 def seeded(seed: int = 0) -> torch.Generator:
     """A CPU generator."""
     return torch.Generator().manual_seed(seed)
+
+
+def tiny_logic_network(name: str = "ltl/proposed", seed: int = 0) -> Network:
+    """An untrained network for logic problems, in evaluation mode, with short answers."""
+    made = experiment(name, "smoke", seed)
+    model = replace(made.model, d_model=24, heads=2, d_ff=32)
+    return Network.build(replace(made, model=model, limit=6)).train(False)
