@@ -1,6 +1,6 @@
 """Write what README.md takes from elsewhere: results, package map, picture (`itekit readme`).
 
-The two tables stand between HTML comments, `<!-- NAME -->` and `<!-- /NAME -->`; the rest of the
+The tables stand between HTML comments, `<!-- NAME -->` and `<!-- /NAME -->`; the rest of the
 file is written by hand and left alone.
 """
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import plotly.graph_objects as go
 
 from itekit.files import write_text
+from itekit.logic_summary import logic_table
 from itekit.plots import edit_distance_heatmaps, save_png
 from itekit.results import MissingResultError, load_result
 from itekit.summary import comparison_table, markdown_table
@@ -57,6 +58,7 @@ def replaced(text: str, name: str, content: str) -> str:
 def filled(text: str) -> str:
     """README.md's text with the results and the package map as they are now."""
     text = replaced(text, "results", comparison_table())
+    text = replaced(text, "logic", logic_table())
     return replaced(text, "map", module_map())
 
 

@@ -1,4 +1,4 @@
-"""Our results beside the paper's, as lines and rows: what the README and the notebooks print.
+"""Our results on copying beside the paper's, as lines and rows: for the README and notebooks.
 
 Paper, appendix "Copying Task Experiments". Every figure is read from data/results and
 data/paper.json; nothing is typed in here.
