@@ -2,7 +2,9 @@
 
 Paper, sections "LTL Solving" (correct and exact answers on the test split), "Generalization" (the
 grid of atomic propositions × formula length), "Alpha-Covariance" (over all renamings within the
-training vocabulary, and over `variants` random ones within the larger vocabulary).
+training vocabulary, and over `variants` random ones within the larger vocabulary). Greedy decoding
+is judged beside the beam search: AdaCos leaves the unscaled cosines, of which a beam's score is
+made, so close to each other that the search can prefer a worse answer.
 
 Shape letters: G rows (numbers of atomic propositions) and L columns (lengths) of the grid.
 """
@@ -14,13 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from itekit.alpha import all_renamings, alpha_covariance, sample_renamings, used_tokens
+from itekit.alpha import used_tokens
+from itekit.covariance import covariance
 from itekit.datasets.checking import check_all, count_verdicts
 from itekit.datasets.sets import read_set
-from itekit.evaluation import TEST_SEED
 from itekit.files import write_json
-from itekit.logic.assignments import parse_assignment
-from itekit.logic.errors import FormulaError
 from itekit.network import Network
 from itekit.pairs import Pair
 from itekit.solving import Solver, choose_solver
@@ -69,6 +69,11 @@ class LogicEvaluation:
         progress = "text" if self.progress else None
         return check_all(self.experiment.task, items, progress=progress)
 
+    def _greedy(self, solver: Solver, pairs: Sequence[Pair]) -> list[str]:
+        """Verdicts on what greedy decoding answers, with the same embeddings."""
+        alone = Solver(self.network, solver.draw, solver.vocabulary, 1, self.progress)
+        return self._verdicts(pairs, alone.answers([formula for formula, _ in pairs]))
+
     def propositions(self, formula: str) -> int:
         """The number of different atomic propositions of a formula."""
         return len(used_tokens(formula, self.names))
@@ -81,6 +86,7 @@ class LogicEvaluation:
         solver, losses = choose_solver(self.network, pairs, vocabulary, self.progress)
         answers = solver.answers([formula for formula, _ in pairs])
         verdicts = self._verdicts(pairs, answers)
+        greedy = self._greedy(solver, pairs)
         good = np.array([verdict in GOOD for verdict in verdicts])
         counts = np.array([self.propositions(formula) for formula, _ in pairs])
         wrong = [
@@ -94,6 +100,10 @@ class LogicEvaluation:
             "verdicts": count_verdicts(verdicts),
             "correct": float(good.mean()),
             "exact": verdicts.count(EXACT) / len(verdicts),
+            "greedy": {
+                "correct": sum(verdict in GOOD for verdict in greedy) / len(greedy),
+                "exact": greedy.count(EXACT) / len(greedy),
+            },
             "by_propositions": {
                 str(k): {"samples": int((counts == k).sum()), "correct": good[counts == k].mean()}
                 for k in sorted(set(counts.tolist()))
@@ -112,14 +122,17 @@ class LogicEvaluation:
         pairs = read_set(name, self.experiment.scale)["test"]
         solver, _ = choose_solver(self.network, pairs, None, self.progress)
         verdicts = self._verdicts(pairs, solver.answers([formula for formula, _ in pairs]))
+        greedy = self._greedy(solver, pairs)
         cells = [(self.propositions(f), len(f)) for f, _ in pairs]
         rows = list(range(1, max(aps for aps, _ in cells) + 1))
         columns = list(range(1, max(length for _, length in cells) + 1))
-        samples, correct, exact = (np.zeros((len(rows), len(columns)), int) for _ in range(3))
-        for (aps, length), verdict in zip(cells, verdicts, strict=True):
+        tables = (np.zeros((len(rows), len(columns)), int) for _ in range(4))
+        samples, correct, exact, greedily = tables
+        for (aps, length), verdict, other in zip(cells, verdicts, greedy, strict=True):
             samples[aps - 1, length - 1] += 1
             correct[aps - 1, length - 1] += verdict in GOOD
             exact[aps - 1, length - 1] += verdict == EXACT
+            greedily[aps - 1, length - 1] += other in GOOD
         filled = samples > 0
         grid = {
             "set": name,
@@ -128,6 +141,7 @@ class LogicEvaluation:
             "samples": samples.tolist(),
             "correct": correct.tolist(),
             "exact": exact.tolist(),
+            "correct_greedy": greedily.tolist(),
             "mean_correct_cells": float((correct[filled] / samples[filled]).mean()),
             "mean_correct_samples": float(correct.sum() / samples.sum()),
             "by_propositions": {
@@ -167,51 +181,6 @@ class LogicEvaluation:
             "variants": self.experiment.variants,
             "by_propositions": means,
         }
-
-
-def covariance(
-    solver: Solver, pairs: Sequence[Pair], names: Sequence[str], variants: int
-) -> dict[str, float]:
-    """Mean alpha-covariance over problems: each renamed in all ways, or in `variants` random ones.
-
-    Answers to propositional problems are compared as assignments, in any order; "mean_text"
-    compares them as they stand.
-
-    Returns:
-        "mean", "mean_text", "samples".
-    """
-    task, rng = solver.experiment.task, np.random.default_rng(TEST_SEED)
-    renamings = []
-    for formula, _ in pairs:
-        used = used_tokens(formula, names)
-        every = list(all_renamings(used, names)) if _few(len(names), len(used), variants) else None
-        renamings.append(every or sample_renamings(used, names, variants, rng))
-    asked = [r(f) for (f, _), many in zip(pairs, renamings, strict=True) for r in many]
-    answers = iter(solver.answers(asked))
-    values, texts = [], []
-    for many in renamings:
-        undone = [r.inverse()(next(answers)) for r in many]
-        texts.append(alpha_covariance(undone))
-        values.append(alpha_covariance([_value(task, answer) for answer in undone]))
-    return {
-        "mean": float(np.mean(values)),
-        "mean_text": float(np.mean(texts)),
-        "samples": len(pairs),
-    }
-
-
-def _few(names: int, used: int, variants: int) -> bool:
-    return np.prod(np.arange(names - used + 1, names + 1, dtype=float)) <= variants
-
-
-def _value(task: str, answer: str) -> tuple:
-    """What an answer is compared as."""
-    if task == "propositional":
-        try:
-            return tuple(sorted(parse_assignment(answer).as_dict().items()))
-        except FormulaError:
-            pass
-    return tuple(answer)
 
 
 def _fingerprint(network: Network) -> str:

@@ -6,8 +6,9 @@ import pytest
 from tiny import tiny_logic_network
 
 from itekit.alpha import canonical
+from itekit.covariance import covariance
 from itekit.datasets.sets import read_set
-from itekit.logic_evaluation import LogicEvaluation, covariance
+from itekit.logic_evaluation import LogicEvaluation
 from itekit.redraw import Retries, redraw
 from itekit.results import evaluate
 from itekit.solving import Solver, choose_solver
