@@ -21,7 +21,8 @@ GROUPS = {
     "parts": "random_vectors positions dropout layout attention losses embeddings model",
     "experiments": "settings task_settings copying_presets logic_presets experiments",
     "training": "runlog provenance schedule checkpoints network training stepping decoding",
-    "evaluation": "evaluation search solving covariance logic_evaluation redraw results reference copies summary logic_summary",
+    "evaluation": "evaluation search solving covariance logic_evaluation redraw results "
+    "reference copies summary logic_summary",
     "plots": "plots",
     "shell": "panels satisfaction assignment_widgets status_tables "
     "logic_widgets widgets readme notebooks batch report refresh doctor commands __main__",

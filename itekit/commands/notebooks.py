@@ -1,7 +1,9 @@
-"""Commands that execute notebooks: run, refresh."""
+"""Commands that execute notebooks: run, batch, refresh."""
 
 import argparse
 import os
+
+from itekit.batch.command import add_parser as add_batch
 
 
 def run_command(arguments: argparse.Namespace) -> int:
@@ -36,6 +38,8 @@ def add(commands: argparse._SubParsersAction) -> None:
     run.add_argument("--output", metavar="FILE", help="default: reports/ and the notebook's name")
     run.add_argument("--html", metavar="FILE", help="also write one self-contained page")
     run.set_defaults(function=run_command)
+
+    add_batch(commands)
 
     refresh = commands.add_parser("refresh", help="execute notebooks in place at lab size")
     refresh.add_argument("notebooks", nargs="*", metavar="NOTEBOOK", help="default: all")
