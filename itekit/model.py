@@ -20,7 +20,7 @@ from torch.nn.functional import embedding, linear, normalize, relu
 from itekit.attention import CrossAttention, SelfAttention
 from itekit.dropout import Dropout, add_dropped, drop
 from itekit.layout import Layout, causal_bias, padding_bias
-from itekit.positions import tree_encoding, tree_paths
+from itekit.positions import MAX_TREE_DEPTH, tree_encoding, tree_paths
 from itekit.vocabulary import PAD, SPECIAL, START
 
 ROPE_BASE = 10_000.0  # as in the paper's models
@@ -165,12 +165,17 @@ class Transformer(nn.Module):
         return self.embed(U, packed)
 
     def encode(self, U: Tensor, source: Tensor, dropout: Dropout | None = None) -> Encoded:
-        """Encode source [B, S], padded with 0."""
+        """Encode source [B, S], padded with 0.
+
+        Raises:
+            ValueError: a formula is deeper than tree positions of width D hold: D / 2 branches.
+        """
         valid = source != 0
         layout, bias = Layout.of(valid), padding_bias(valid)
         x = self.look_up(U, source, layout)
         if self.config.tree_positions:
-            paths = tree_paths(self.operands[source.clamp(max=len(self.operands) - 1)])
+            operands = self.operands[source.clamp(max=len(self.operands) - 1)]
+            paths = tree_paths(operands, min(x.shape[1] // 2, MAX_TREE_DEPTH))
             x = x + tree_encoding(torch.stack([layout.pack(p) for p in paths]), x.shape[1])
         x = drop(x, dropout)
         for layer in self.encoder:

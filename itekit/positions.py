@@ -44,19 +44,20 @@ def rotate(x: Tensor, table: Tensor) -> Tensor:
 MAX_TREE_DEPTH = 62  # branches from a token to the root, one bit each of an int64
 
 
-def tree_paths(operands: Tensor) -> Tensor:
+def tree_paths(operands: Tensor, deepest: int = MAX_TREE_DEPTH) -> Tensor:
     """The way from every token up to its root, as bits.
 
     Args:
         operands: int64 [B, S], how many operands each token of a formula in prefix notation takes;
             0 for what stands after the formula.
+        deepest: the most branches that a token may have above it, at most MAX_TREE_DEPTH.
 
     Returns:
         int64 [2, B, S]: bit k of the first is 1 if the k-th branch from the token upwards is a
         left or only child, of the second if it is a right one.
 
     Raises:
-        ValueError: a token has more than MAX_TREE_DEPTH branches above it.
+        ValueError: a token has more than `deepest` branches above it.
     """
     S = operands.shape[1]
     walk = operands.cumsum(1) - operands - torch.arange(S, device=operands.device)
@@ -66,10 +67,8 @@ def tree_paths(operands: Tensor) -> Tensor:
     below = (lowest >= walk[:, :, None]) & upper
     right = below & (lowest == walk[:, :, None]) & (operands == 2)[:, :, None]
     depth = below.sum(1)
-    if S > MAX_TREE_DEPTH and (deepest := int(depth.max())) > MAX_TREE_DEPTH:
-        raise ValueError(
-            f"a formula is {deepest} branches deep: tree positions hold {MAX_TREE_DEPTH}"
-        )
+    if S > deepest and (found := int(depth.max())) > deepest:  # no wait for short sources
+        raise ValueError(f"a formula is {found} branches deep: tree positions hold {deepest}")
     branch = (depth[:, None] - depth[:, :, None] - 1).clamp(0, MAX_TREE_DEPTH)
     bits = torch.stack([below & ~right, right]).long() << branch
     return bits.sum(2)
@@ -77,6 +76,8 @@ def tree_paths(operands: Tensor) -> Tensor:
 
 def tree_encoding(paths: Tensor, d_model: int) -> Tensor:
     """Tree positions [..., D] of paths [2, ...] (see `tree_paths`).
+
+    They hold D / 2 branches; those beyond, nearest the root, are left out.
 
     Raises:
         ValueError: `d_model` is odd.

@@ -11,6 +11,7 @@ from itekit.logic.formulas import ARITY
 from itekit.model import ModelConfig, Transformer
 from itekit.network import Network
 from itekit.positions import MAX_TREE_DEPTH, tree_encoding, tree_paths
+from itekit.tasks.vocabularies import ltl_vocabulary
 
 
 def operands(texts: list[str]) -> torch.Tensor:
@@ -38,6 +39,11 @@ def test_they_are_those_of_the_parsed_formulas(batch):
         assert not row[size:].any(), "what stands after a formula has no position"
 
 
+def source(token: str, count: int) -> torch.Tensor:
+    """A token so many times, and then a proposition: int64 [1, count + 1]."""
+    return torch.tensor([ltl_vocabulary(3).encode(token * count + "a")])
+
+
 def test_an_example_by_hand():
     # U a & b c: a is left of the root, & right, b is left of & and c right of it
     encoding = tree_encoding(tree_paths(operands(["Ua&bc"])), 4)[0].tolist()
@@ -50,6 +56,10 @@ def test_as_deep_as_they_go_and_not_deeper():
     assert deepest[0, 0, MAX_TREE_DEPTH] == 2**MAX_TREE_DEPTH - 1
     with pytest.raises(ValueError, match=f"63 branches deep: tree positions hold {MAX_TREE_DEPTH}"):
         tree_paths(operands(["X" * (MAX_TREE_DEPTH + 1) + "a"]))
+    network = Network.build(experiment("ltl/plain", "smoke"))  # D is 64
+    network.model.encode(network.matrix(network.experiment.vocabulary, None), source("X", 32))
+    with pytest.raises(ValueError, match="33 branches deep: tree positions hold 32"):
+        network.model.encode(network.matrix(network.experiment.vocabulary, None), source("X", 33))
     with pytest.raises(ValueError, match="d_model must be even, found 7"):
         tree_encoding(deepest, 7)
     with pytest.raises(ValueError, match="number of operands"):
