@@ -67,7 +67,7 @@ def tree_paths(operands: Tensor, deepest: int = MAX_TREE_DEPTH) -> Tensor:
     below = (lowest >= walk[:, :, None]) & upper
     right = below & (lowest == walk[:, :, None]) & (operands == 2)[:, :, None]
     depth = below.sum(1)
-    if S > deepest and (found := int(depth.max())) > deepest:  # no wait for short sources
+    if deepest < S and (found := int(depth.max())) > deepest:  # no wait for short sources
         raise ValueError(f"a formula is {found} branches deep: tree positions hold {deepest}")
     branch = (depth[:, None] - depth[:, :, None] - 1).clamp(0, MAX_TREE_DEPTH)
     bits = torch.stack([below & ~right, right]).long() << branch
