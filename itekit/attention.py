@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from itekit.layout import Layout, padded
-from itekit.positions import rope_table
+from itekit.positions import rope_table, step_table
 
 
 def _as_complex(x: Tensor) -> Tensor:
@@ -117,12 +117,11 @@ class Attention(nn.Module):
         table = rope_table(_round_up(stop), self.d_head, device, self.rope_base)
         return table[start:stop] if scale == 1.0 else table[start:stop] * scale
 
-    def rotate_step(self, x: Tensor, position: int, scale: float = 1.0) -> Tensor:
-        """x [..., d], all at `position`, rotated and scaled."""
-        table = self.table(position, position + 1, x.device, scale)
-        if table is None:
-            return x * scale
-        return torch.view_as_real(_as_complex(x) * table).flatten(-2)
+    def rotate_step(self, x: Tensor, position: int, *scales: float) -> Tensor:
+        """x [R, nD], n projections at `position`: each rotated and scaled, in place."""
+        length, rope = _round_up(position + 1), (self.d_head, x.device, self.rope_base)
+        _as_complex(x).mul_(step_table(length, self.heads, scales, *rope)[position])
+        return x
 
     def split_query(self, projected: Tensor, layout: Layout) -> Tensor:
         """Scaled, rotated queries [B, H, T, d] of projections [N, D]."""
@@ -155,17 +154,19 @@ class SelfAttention(Attention):
             query = query * scale
         return self.output(layout.pack(attend(query, key, value, bias)))
 
-    def step(self, x: Tensor, cache: tuple, bias: Tensor, position: int) -> Tensor:
-        """One decoding step: x [B, D] at `position`; bias [K] decides how many keys are read.
+    def step(self, projected: Tensor, cache: Tensor, bias: Tensor, position: int) -> Tensor:
+        """One decoding step at `position`; bias [K] decides how many keys are read.
 
-        The cache (keys, values), [B, H, K or more, d] each, is written to at `position`.
+        Args:
+            projected: [B, 3D], the input's queries, keys and values; overwritten.
+            cache: [2, B, H, K or more, d], keys and values; written to at `position`.
         """
-        keys, values = cache
-        query, key, value = self.query_key_value(x).view(-1, 3, self.heads, self.d_head).unbind(1)
-        keys[:, :, position] = self.rotate_step(key, position)
-        values[:, :, position] = value
-        query = self.rotate_step(query, position, self.d_head**-0.5)[:, :, None]
-        mixed = attend(query, keys[:, :, : len(bias)], values[:, :, : len(bias)], bias)
+        rotated = projected[:, : 2 * self.heads * self.d_head]
+        self.rotate_step(rotated, position, self.d_head**-0.5, 1.0)
+        query, key, value = projected.view(-1, 3, self.heads, 1, self.d_head).unbind(1)
+        keys, values = cache[:, :, :, : len(bias)]
+        keys[:, :, position], values[:, :, position] = key[:, :, 0], value[:, :, 0]
+        mixed = attend(query, keys, values, bias)
         return self.output(mixed.flatten(0, 1))
 
 
@@ -191,6 +192,6 @@ class CrossAttention(Attention):
 
     def step(self, x: Tensor, keys_values: tuple, bias: Tensor, position: int) -> Tensor:
         """One decoding step: x [R, D] at `position`, R / B rows (beams) for each of B sources."""
-        query = self.query(x).view(len(bias), -1, self.heads, self.d_head)
-        query = self.rotate_step(query, position, self.d_head**-0.5).transpose(1, 2)
+        query = self.rotate_step(self.query(x), position, self.d_head**-0.5)
+        query = query.view(len(bias), -1, self.heads, self.d_head).transpose(1, 2)
         return self.output(attend(query, *keys_values, bias).flatten(0, 1))

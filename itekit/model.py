@@ -122,11 +122,17 @@ class DecoderLayer(nn.Module):
         return self.norm_feed_forward(add_dropped(x, self.feed_forward(x), dropout))
 
     def step(
-        self, x: Tensor, own: tuple, own_bias: Tensor, source: tuple, source_bias: Tensor, at: int
+        self, x: Tensor, projected: Tensor | None, own: tuple, source: tuple, at: int
     ) -> Tensor:
-        """One decoding step for x [B, D] at position `at`; see `SelfAttention.step`."""
-        x = self.norm_attention(x + self.attention.step(x, own, own_bias, at))
-        x = self.norm_cross(x + self.cross.step(x, source, source_bias, at))
+        """One decoding step for x [B, D] at position `at`; see `SelfAttention.step`.
+
+        `projected` are the projections of x for self-attention, if known; `own` and `source` are
+        pairs of keys with values, and the bias.
+        """
+        if projected is None:
+            projected = self.attention.query_key_value(x)
+        x = self.norm_attention(x + self.attention.step(projected, *own, at))
+        x = self.norm_cross(x + self.cross.step(x, *source, at))
         return self.norm_feed_forward(x + self.feed_forward(x))
 
 

@@ -35,6 +35,24 @@ def rope_table(length: int, d_head: int, device: torch.device, base: float = 100
     return torch.polar(torch.ones_like(angles), angles).to(torch.complex64).to(device)
 
 
+@functools.lru_cache(maxsize=64)
+def step_table(
+    length: int,
+    heads: int,
+    scales: tuple[float, ...],
+    d_head: int,
+    device: torch.device,
+    base: float,
+) -> Tensor:
+    """Factors for n projections beside each other, each with its scale: a row for each position.
+
+    Returns:
+        complex64 [length, n × heads × d_head / 2]: `rope_table` for every head of each projection.
+    """
+    table = rope_table(length, d_head, device, base).repeat(1, heads)
+    return torch.cat([table * scale for scale in scales], dim=1)
+
+
 def rotate(x: Tensor, table: Tensor) -> Tensor:
     """Rotate the pairs of the last dimension of x, [..., L, d], by a table [L, d / 2]."""
     pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())

@@ -6,8 +6,6 @@ Shape letters: B rows decoded in parallel, S source length, T length limit, D mo
 V vocabulary.
 """
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
@@ -16,8 +14,9 @@ from itekit.model import Encoded, Transformer
 
 
 class Cached:
-    """Keys and values of self-attention are kept in preallocated tensors [B, H, T, d] a layer;
-    those of cross-attention are computed once.
+    """Keys and values of self-attention are kept in a preallocated tensor [2, B, H, T, d] a layer;
+    those of cross-attention are computed once. What the first layer makes of a token before it
+    attends does not depend on the position: it is computed once for the whole vocabulary.
 
     Args:
         model: in evaluation mode.
@@ -27,52 +26,65 @@ class Cached:
 
     def __init__(self, model: Transformer, U: Tensor, source: Tensor, limit: int, beams: int = 1):
         self.model, self.U, self.beams = model, U, beams
+        self.embedded = model.embed(U, torch.arange(len(U), device=U.device))
+        self.projected = model.decoder[0].attention.query_key_value(self.embedded)
         rows, heads = len(source), model.config.heads
+        d_head = model.config.d_model // heads
         keys = padded(source.shape[1], U.device)
-        self.bias = U.new_empty(rows, 1, 1, keys)
-        self.source = [_pair(U.new_empty, rows, heads, keys, U) for _ in model.decoder]
-        if U.device.type == "cpu":  # keys lie transposed in memory: read a fifth faster
-            self.source = [(k.view(rows, heads, -1, keys).mT, v) for k, v in self.source]
+        self.bias = U.new_empty(rows, heads, 1, keys)
+        self.source = [U.new_empty(2, rows, heads, keys, d_head) for _ in model.decoder]
         at_once = _rows_at_once(source)
         for part in (slice(start, start + at_once) for start in range(0, rows, at_once)):
             self._encode(part, source)
         length = padded(max(limit, STEP_KEYS), U.device)
         self.own_bias = causal_bias(length, U.device)
-        self.own = [_pair(U.new_zeros, beams * rows, heads, length, U) for _ in model.decoder]
+        self.own = [U.new_zeros(2, beams * rows, heads, length, d_head) for _ in model.decoder]
 
     def _encode(self, part: slice, source: Tensor) -> None:
         """Fill in the mask, and each layer's cross-attention keys and values, of some rows."""
         encoded = self.model.encode(self.U, source[part])
         self.bias[part] = encoded.bias
         for layer, kept in zip(self.model.decoder, self.source, strict=True):
-            made = layer.cross.keys_values(encoded.memory, encoded.layout)
-            kept[0][part], kept[1][part] = made
+            keys, values = _keys_values(kept[:, part])
+            keys[:], values[:] = layer.cross.keys_values(encoded.memory, encoded.layout)
 
     def step(self, tokens: Tensor, position: int) -> Tensor:
         """Logits [B, V] after `tokens` [B] at `position`."""
-        x = self.model.embed(self.U, tokens)
+        x, projected = (table.index_select(0, tokens) for table in (self.embedded, self.projected))
         K = padded(max(position + 1, STEP_KEYS), x.device)
         bias = self.own_bias[position, :K]
         for layer, own, source in zip(self.model.decoder, self.own, self.source, strict=True):
-            x = layer.step(x, own, bias, source, self.bias, position)
+            source = _keys_values(source), self.bias
+            x = layer.step(x, projected, (own, bias), source, position)
+            projected = None  # of later layers not known before
         return self.model.project(self.U, x)
 
     def select(self, rows: Tensor) -> None:
         """Keep, repeat or reorder rows of the batch: int64 [any number]."""
-        self.select_prefix(rows)
         sources = rows[:: self.beams] // self.beams
-        self.source = [(k[sources], v[sources]) for k, v in self.source]
+        self.own = [kept.index_select(1, rows) for kept in self.own]
+        self.source = [kept.index_select(1, sources) for kept in self.source]
         self.bias = self.bias[sources]
 
     def select_prefix(self, rows: Tensor) -> None:
-        """Reorder among rows of the same source: only what depends on the prefix moves."""
-        self.own = [(k.index_select(0, rows), v.index_select(0, rows)) for k, v in self.own]
+        """Reorder among rows of the same source: only what depends on the prefix moves.
+
+        Most rows mostly stay where they are, so only the others are copied.
+        """
+        moved = (rows != torch.arange(len(rows), device=rows.device)).nonzero()[:, 0]
+        for kept in self.own:
+            kept.index_copy_(1, moved, kept.index_select(1, rows[moved]))
 
 
-def _pair(new: Callable[..., Tensor], rows: int, heads: int, keys: int, U: Tensor) -> tuple:
-    """Keys and values of one layer, [rows, H, keys, d] each."""
-    shape = (rows, heads, keys, U.shape[1] // heads)
-    return new(shape), new(shape)
+def _keys_values(kept: Tensor) -> tuple[Tensor, Tensor]:
+    """Keys and values [B, H, K, d] of the source in memory [2, B, H, K, d].
+
+    On a CPU keys lie transposed in memory: read a fifth faster.
+    """
+    keys, values = kept
+    if keys.device.type == "cpu":
+        keys = keys.view(*keys.shape[:2], keys.shape[3], keys.shape[2]).mT
+    return keys, values
 
 
 def _rows_at_once(source: Tensor) -> int:
