@@ -18,7 +18,7 @@ import types
 from dataclasses import replace
 
 from itekit.embeddings import EmbeddingConfig
-from itekit.model import ModelConfig
+from itekit.layers import ModelConfig
 from itekit.settings import TrainingConfig
 from itekit.task_settings import LogicExperiment
 

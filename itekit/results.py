@@ -10,8 +10,8 @@ import numpy as np
 from itekit.evaluation import GridEvaluation
 from itekit.experiments import experiment, from_json
 from itekit.files import write_json
+from itekit.layers import ROPE_BASE
 from itekit.logic_evaluation import LogicEvaluation
-from itekit.model import ROPE_BASE
 from itekit.network import Network
 from itekit.provenance import provenance
 from itekit.runlog import read_log

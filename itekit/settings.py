@@ -8,7 +8,7 @@ import typing
 from dataclasses import dataclass, field, replace
 
 from itekit.embeddings import EmbeddingConfig
-from itekit.model import ROPE_BASE, ModelConfig
+from itekit.layers import ROPE_BASE, ModelConfig
 from itekit.vocabulary import Vocabulary
 
 

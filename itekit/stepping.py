@@ -9,8 +9,9 @@ V vocabulary.
 import torch
 from torch import Tensor
 
+from itekit.layers import Encoded
 from itekit.layout import STEP_KEYS, Layout, causal_bias, padded
-from itekit.model import Encoded, Transformer
+from itekit.model import Transformer
 
 
 class Cached:

@@ -7,7 +7,7 @@ data/paper.json; nothing is typed in here.
 from dataclasses import dataclass
 
 from itekit.copying_presets import NAMES
-from itekit.model import ROPE_BASE
+from itekit.layers import ROPE_BASE
 from itekit.paper import paper_value, paper_values
 from itekit.results import results
 

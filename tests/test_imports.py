@@ -18,7 +18,7 @@ GROUPS = {
     "tasks": "tasks",
     "datasets": "datasets",
     "data": "data pairs",
-    "parts": "random_vectors positions dropout layout attention losses embeddings model",
+    "parts": "random_vectors positions dropout layout attention layers losses embeddings model",
     "experiments": "settings task_settings copying_presets logic_presets experiments",
     "training": "runlog provenance schedule checkpoints network training stepping decoding",
     "evaluation": "evaluation search solving covariance logic_evaluation redraw results "
