@@ -50,7 +50,7 @@ _TRAINING = types.MappingProxyType(
         },
         "propositional": {
             "paper": TrainingConfig(50_000, 1024),
-            "lab": TrainingConfig(4000, 256, warmup=300, validate_every=500, checkpoint_every=100),
+            "lab": TrainingConfig(12_000, 64, warmup=500, log_every=100),
         },
     }
 )
