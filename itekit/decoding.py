@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from itekit.model import Transformer
-from itekit.stepping import Cached, Uncached
+from itekit.stepping import Averaged, Cached, Uncached
 from itekit.vocabulary import Vocabulary
 
 END, START = Vocabulary.end_id, Vocabulary.start_id
@@ -23,6 +23,12 @@ def _check(source: Tensor, limit: int) -> None:
         raise ValueError(f"the length limit must be 1 or more, found {limit}")
 
 
+def _stepper(U: Tensor, cached: bool) -> type[Averaged] | type[Cached] | type[Uncached]:
+    if U.dim() == 3:
+        return Averaged
+    return Cached if cached else Uncached
+
+
 @torch.no_grad()
 def greedy(
     model: Transformer, U: Tensor, source: Tensor, limit: int, cached: bool = True
@@ -30,7 +36,8 @@ def greedy(
     """The most probable token at each position, until the end token or `limit` tokens.
 
     Args:
-        U: [V, D]; source: int64 [B, S], padded with 0.
+        U: [V, D], or [any number, V, D]: the logits are then the mean under all of them.
+        source: int64 [B, S], padded with 0.
         limit: largest number of tokens produced, the end token included.
         cached: False recomputes the prefix at each step, for comparison.
 
@@ -41,7 +48,7 @@ def greedy(
         ValueError: no sources, or a limit below 1.
     """
     _check(source, limit)
-    stepper = (Cached if cached else Uncached)(model, U, source, limit)
+    stepper = _stepper(U, cached)(model, U, source, limit)
     output = torch.zeros(len(source), limit, dtype=torch.int64, device=source.device)
     active = torch.arange(len(source), device=source.device)
     tokens = torch.full_like(active, START)
@@ -71,7 +78,8 @@ def beam(
     score at least as high as its best unfinished one does now. With size 1 this is greedy decoding.
 
     Args:
-        U: [V, D]; source: int64 [B, S], padded with 0.
+        U: [V, D], or [any number, V, D]: the logits are then the mean under all of them.
+        source: int64 [B, S], padded with 0.
         limit: largest number of tokens produced, the end token included.
         size: K, the number of beams.
         cached: False recomputes the prefix at each step, for comparison.
@@ -87,7 +95,7 @@ def beam(
     if size < 1:
         raise ValueError(f"the beam size must be 1 or more, found {size}")
     search = _Beams(len(source), size, limit, U)
-    stepper = (Cached if cached else Uncached)(model, U, source, limit, size)
+    stepper = _stepper(U, cached)(model, U, source, limit, size)
     for position in range(limit):
         logits = stepper.step(search.tokens.flatten(), position)
         came_from = search.extend(torch.log_softmax(logits, dim=-1), position)

@@ -6,8 +6,8 @@ tried again with the next. Networks whose embeddings are not random get the like
 k solves the problem under a random renaming of its propositions, which is undone in the answer.
 
 A problem counts as solved by k tries if any of the first k answers is correct; "beams" counts the
-answers of all beams of a try. Answers of different tries are also averaged ("averaged"): one
-decoding in which the logits are the mean over the first k embeddings.
+answers of all beams of a try. "averaged" is another use of k random parts, without a checker: one
+decoding in which the logits are the mean over the first k.
 """
 
 from collections.abc import Sequence
@@ -22,6 +22,9 @@ from itekit.network import Network
 from itekit.pairs import Pair
 from itekit.solving import Solver
 from itekit.tasks.verdicts import CORRECT, EXACT
+
+AVERAGED = (1, 3, 10)  # draws that are averaged
+GOOD = (EXACT, CORRECT)
 
 
 class Retries:
@@ -50,6 +53,13 @@ class Retries:
             [r.inverse()(answer) for answer in answers]
             for r, answers in zip(renamings, found, strict=True)
         ]
+
+    def averaged(self, pairs: Sequence[Pair], count: int) -> np.ndarray:
+        """Whether the answer under the mean logits of the first `count` draws is right: bool."""
+        solver = Solver(self.network, range(count), progress=self.progress)
+        found = solver.answers([formula for formula, _ in pairs])
+        items = [(f, answer, label) for (f, label), answer in zip(pairs, found, strict=True)]
+        return np.array([verdict in GOOD for verdict in check_all(self.experiment.task, items)])
 
     def _renaming(self, formula: str, rng: np.random.Generator) -> Renaming:
         used = used_tokens(formula, self.names)
@@ -81,7 +91,7 @@ class Retries:
             for answer in answers
         ]
         verdicts = iter(check_all(self.experiment.task, items) if items else [])
-        return [[next(verdicts) in (EXACT, CORRECT) for _ in answers] for answers in found]
+        return [[next(verdicts) in GOOD for _ in answers] for answers in found]
 
 
 def redraw(network: Network, tries: int = 10, progress: bool = True) -> dict:
@@ -100,6 +110,12 @@ def redraw(network: Network, tries: int = 10, progress: bool = True) -> dict:
             "solved": {key: _curve(best[rows], tries) for key, rows in groups.items()},
             "solved_beams": {key: _curve(any_beam[rows], tries) for key, rows in groups.items()},
         }
+        if retries.is_random:
+            result[part]["averaged"] = {
+                str(k): {key: float(good[rows].mean()) for key, rows in groups.items()}
+                for k in AVERAGED
+                for good in [retries.averaged(pairs, k)]
+            }
     return result
 
 

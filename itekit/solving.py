@@ -29,7 +29,7 @@ class Solver:
 
     Args:
         network: a network of a logic experiment, in evaluation mode.
-        draw: number of the random draw of U.
+        draw: number of the random draw of U, or several: the logits are averaged over them.
         vocabulary: default: all that the network can read (`readable_vocabulary`).
         beams: default: the experiment's.
         progress: show a bar.
@@ -38,7 +38,7 @@ class Solver:
     def __init__(
         self,
         network: Network,
-        draw: int = 0,
+        draw: int | Sequence[int] = 0,
         vocabulary: Vocabulary | None = None,
         beams: int | None = None,
         progress: bool = False,
@@ -46,7 +46,9 @@ class Solver:
         self.network, self.experiment, self.progress = network, network.experiment, progress
         self.vocabulary = vocabulary or self.experiment.readable_vocabulary
         self.beams = self.experiment.beam if beams is None else beams
-        self.draw, self.U = draw, network.matrix(self.vocabulary, seeded(TEST_SEED, draw))
+        self.draw, draws = draw, [draw] if isinstance(draw, int) else draw
+        drawn = [network.matrix(self.vocabulary, seeded(TEST_SEED, number)) for number in draws]
+        self.U = drawn[0] if len(drawn) == 1 else torch.stack(drawn)
 
     def can_read(self, formula: str) -> bool:
         """Whether the network has an embedding for every token."""

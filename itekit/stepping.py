@@ -1,6 +1,6 @@
 """One decoding step at a time, with a key/value cache or (the reference) without.
 
-Both classes answer the same two calls, so that the searches in `decoding` run on either.
+All classes answer the same calls, so that the searches in `decoding` run on either.
 
 Shape letters: B rows decoded in parallel, S source length, T length limit, D model, H heads,
 V vocabulary.
@@ -91,6 +91,27 @@ def _keys_values(kept: Tensor) -> tuple[Tensor, Tensor]:
 def _rows_at_once(source: Tensor) -> int:
     """Sources to encode together: on a CPU so few that their activations stay in its cache."""
     return max(1, 2048 // source.shape[1]) if source.device.type == "cpu" else len(source)
+
+
+class Averaged:
+    """The mean of the logits under several embedding matrices U, [any number, V, D]."""
+
+    def __init__(self, model: Transformer, U: Tensor, source: Tensor, limit: int, beams: int = 1):
+        self.members = [Cached(model, matrix, source, limit, beams) for matrix in U]
+
+    def step(self, tokens: Tensor, position: int) -> Tensor:
+        """Logits [B, V] after `tokens` [B] at `position`."""
+        return torch.stack([member.step(tokens, position) for member in self.members]).mean(0)
+
+    def select(self, rows: Tensor) -> None:
+        """Keep, repeat or reorder rows of the batch: int64 [any number]."""
+        for member in self.members:
+            member.select(rows)
+
+    def select_prefix(self, rows: Tensor) -> None:
+        """Reorder among rows of the same source."""
+        for member in self.members:
+            member.select_prefix(rows)
 
 
 class Uncached:

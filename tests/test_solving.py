@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import torch
 from tiny import tiny_logic_network
 
 from itekit.alpha import canonical
@@ -12,6 +13,7 @@ from itekit.logic_evaluation import LogicEvaluation
 from itekit.redraw import Retries, redraw
 from itekit.results import evaluate
 from itekit.solving import Solver, choose_solver
+from itekit.stepping import Averaged, Cached
 from itekit.tasks.ltl import solve as solve_ltl
 from itekit.tasks.propositional import solve as solve_propositional
 
@@ -109,6 +111,22 @@ def test_the_chosen_draw_has_the_median_loss():
     assert len(losses) == 1 and plain.draw == 0
 
 
+def test_averaging_over_draws():
+    """One draw three times over is that draw; the logits are the mean, for greedy and for beams."""
+    network = tiny_logic_network("ltl/proposed")
+    formulas = [formula for formula, _ in read_set("ltl35-10ap", "smoke")["test"]]
+    for beams in (1, 3):
+        alone = Solver(network, 1, beams=beams).beam_answers(formulas)
+        assert Solver(network, [1, 1, 1], beams=beams).beam_answers(formulas) == alone
+    both = Solver(network, [0, 1])
+    source, tokens = both._sources(["Uab", "Xa"]), torch.tensor([2, 2])
+    with torch.no_grad():
+        mean = Averaged(network.model, both.U, source, 4).step(tokens, 0)
+        each = [Cached(network.model, U, source, 4).step(tokens, 0) for U in both.U]
+    assert torch.allclose(mean, (each[0] + each[1]) / 2, atol=1e-6)
+    assert not torch.allclose(*each)
+
+
 @pytest.mark.parametrize("name", ["ltl/proposed", "ltl/plain"])
 def test_redraw_counts_the_first_try_that_is_right(name, monkeypatch):
     """The second and fourth tries are right about `Xa`, the third about `Xb`."""
@@ -131,6 +149,7 @@ def test_redraw_of_a_perfect_network_needs_one_try_and_renamed_tries_are_undone(
     monkeypatch.setattr(Solver, "_decode", by_label("ltl"))
     found = redraw(tiny_logic_network("ltl/proposed"), 2, progress=False)
     assert found["test"]["solved"]["all"] == [1.0, 1.0]
+    assert found["generalization"]["averaged"]["10"]["all"] == 1.0
     retries = Retries(tiny_logic_network("ltl/alpha-renaming"), progress=False)
     pairs = read_set("ltl35-10ap", "smoke")["test"]
     for number in range(3):
