@@ -10,8 +10,9 @@ with prop. Variants:
     canonical           problems renamed by first appearance, ordinary embeddings (ours)
     canonical-proposed  the same with the proposed embeddings (ours)
 
-On perturbed and limited data alpha-renaming has as many embeddings as there are propositions in
-training, as in the paper, since more propositions are not evaluated there.
+On perturbed and limited data there are proposed, plain, alpha-renaming and canonical only. There
+alpha-renaming has as many embeddings as training has propositions, as in the paper, since more
+propositions are not evaluated.
 """
 
 import types
@@ -86,8 +87,14 @@ _LIMITS = types.MappingProxyType({"ltl": 128, "propositional": 22})
 _TASKS = types.MappingProxyType({"ltl": "ltl", "prop": "propositional"})
 _KINDS = ("", "-perturbed", "-limited")
 
+_ON_OTHER_DATA = ("proposed", "plain", "alpha-renaming", "canonical")
+
 FAMILIES = tuple(prefix + kind for prefix in _TASKS for kind in _KINDS)
-NAMES = tuple(f"{family}/{variant}" for family in FAMILIES for variant in VARIANTS)
+NAMES = tuple(
+    f"{family}/{variant}"
+    for family in FAMILIES
+    for variant in (_ON_OTHER_DATA if "-" in family else VARIANTS)
+)
 
 
 def logic_experiment(name: str, scale: str, seed: int) -> LogicExperiment:
