@@ -167,7 +167,7 @@ class LogicEvaluation:
         chosen: dict[int, list[Pair]] = {}
         for pair in pairs:
             group = chosen.setdefault(self.propositions(pair[0]), [])
-            if len(group) < max(1, self.experiment.samples // 10):
+            if len(group) < self.experiment.renamed:
                 group.append(pair)
         solver, _ = choose_solver(self.network, pairs, vocabulary, self.progress)
         means = {

@@ -73,11 +73,12 @@ _MODELS = types.MappingProxyType(
 _SIZES = types.MappingProxyType(
     {
         "paper": {"propositions": 5, "test_propositions": 10},
-        "lab": {"propositions": 3, "test_propositions": 6, "samples": 2000},
+        "lab": {"propositions": 3, "test_propositions": 6, "samples": 2000, "renamed": 40},
         "smoke": {
             "propositions": 3,
             "test_propositions": 5,
             "samples": 8,
+            "renamed": 2,
             "draws": 2,
             "variants": 6,
         },

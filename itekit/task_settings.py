@@ -66,7 +66,8 @@ class LogicExperiment(Experiment):
         limit: the most tokens of an answer.
         beam: the beam size; 1 is greedy decoding.
         samples: problems of a set's test split that an evaluation takes at most.
-        variants: renamings of a problem at most for alpha-covariance.
+        renamed: problems of each number of propositions at most for alpha-covariance.
+        variants: renamings of each of them at most.
         canonical: rename problems by first appearance in the formula; undone in the answers.
 
     Raises:
@@ -80,17 +81,18 @@ class LogicExperiment(Experiment):
     limit: int = 128
     beam: int = 3
     samples: int = 100_000
+    renamed: int = 1000
     variants: int = 120
     canonical: bool = False
 
-    EVALUATION: ClassVar[tuple[str, ...]] = ("draws", "limit", "beam", "samples", "variants")
+    EVALUATION: ClassVar[tuple[str, ...]] = ("draws", "limit", "beam", "samples", "renamed", "variants")
 
     def __post_init__(self):
         super().__post_init__()
         if self.task not in LANGUAGES:
             known = ", ".join(LANGUAGES)
             raise ValueError(f"unknown task {self.task!r}: expected one of {known}")
-        for name in ("propositions", "limit", "beam", "samples"):
+        for name in ("propositions", "limit", "beam", "samples", "renamed"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be 1 or more, found {getattr(self, name)}")
         if self.variants < 2:
