@@ -5,9 +5,11 @@ heatmaps. Every figure is read from data/results and data/paper.json; nothing is
 Rates are 0 to 1.
 """
 
+from itekit.datasets.presets import preset
+from itekit.datasets.recipes import Derivation
 from itekit.logic_presets import NAMES
 from itekit.paper import paper_rate, paper_values
-from itekit.results import results
+from itekit.results import MissingResultError, load_result, results
 from itekit.summary import SCALES, markdown_table
 
 # What a row of the paper's tables tells, and where it is in a result.
@@ -19,6 +21,46 @@ COLUMNS = {
     "alpha-covariance-3": "alpha-covariance, 3 APs",
 }
 HEAD = ("experiment", "size", *COLUMNS.values(), "seeds", "minutes", "hardware")
+
+
+def shipped(name: str, scale: str = "lab", seed: int = 0) -> dict | None:
+    """The result of an experiment that comes with the kit or was made here; None if there is none.
+
+    Raises:
+        ValueError: an unknown name or scale.
+    """
+    try:
+        return load_result(name, scale, seed)
+    except MissingResultError:
+        return None
+
+
+def to_make(name: str, scale: str = "lab", seed: int = 0, redraw: bool = False) -> str:
+    """The commands that make a result that is not there, and with `redraw` the one of redrawing."""
+    options = f"{name} --scale {scale} --seed {seed}"
+    commands = [f"train {options} --publish", f"evaluate {options}"]
+    return " && ".join(f"python -m itekit {c}" for c in commands + [f"redraw {options}"] * redraw)
+
+
+def run_line(result: dict) -> str:
+    """One line: which run it is, and how long it took on what."""
+    trained = result["trained"]
+    line = f"{result['name']}, {result['scale']} size, seed {result['seed']}: "
+    line += f"{trained['steps']:,} steps"
+    if "seconds" in trained:
+        line += f" in {trained['seconds'] / 60:.0f} minutes on {trained.get('hardware', '?')}"
+    return line
+
+
+def heatmap_panel(result: dict, title: str = "") -> tuple:
+    """A panel for `plots.rate_heatmaps`: the counts over the grid, and what training held."""
+    grid, made = result["result"]["generalization"], result["experiment"]
+    recipe = preset(made["set"], made["scale"])
+    while isinstance(recipe, Derivation):
+        recipe = recipe.source
+    longest = max(stratum.high for stratum in recipe.strata)
+    title = title or result["name"].partition("/")[2]
+    return title, grid["samples"], grid["correct"], made["propositions"], longest
 
 
 def our_rate(result: dict, column: str) -> float | None:

@@ -85,7 +85,14 @@ class LogicExperiment(Experiment):
     variants: int = 120
     canonical: bool = False
 
-    EVALUATION: ClassVar[tuple[str, ...]] = ("draws", "limit", "beam", "samples", "renamed", "variants")
+    EVALUATION: ClassVar[tuple[str, ...]] = (
+        "draws",
+        "limit",
+        "beam",
+        "samples",
+        "renamed",
+        "variants",
+    )
 
     def __post_init__(self):
         super().__post_init__()
