@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from itekit.tasks.copying import CopyingData
 from itekit.vocabulary import Vocabulary
@@ -35,6 +36,11 @@ class Batch:
     def tokens(self) -> int:
         """Positions of source and target, padding included: what a step works on."""
         return self.source.numel() + self.target.numel()
+
+    def padded(self, multiple: int) -> "Batch":
+        """The same batch with both lengths rounded up to a multiple: few shapes occur."""
+        sides = (self.source, self.target)
+        return Batch(*(pad(x, (0, -x.shape[1] % multiple)) for x in sides))
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch on a device."""

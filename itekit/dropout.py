@@ -15,13 +15,14 @@ class Dropout:
 
     Args:
         p: probability of dropping an element.
-        generator: on the device of the tensors that masks are for.
+        generator: on the device of the tensors that masks are for; None: torch's own dropout,
+            which compilers fuse with what is around it and which the caller seeds.
 
     Raises:
         ValueError: p is not in [0, 1).
     """
 
-    def __init__(self, p: float, generator: torch.Generator):
+    def __init__(self, p: float, generator: torch.Generator | None):
         if not 0 <= p < 1:
             raise ValueError(f"the dropout probability must be in [0, 1), found {p}")
         self.p, self.generator = p, generator
@@ -37,11 +38,16 @@ class Dropout:
 
 def drop(x: Tensor, dropout: Dropout | None) -> Tensor:
     """Dropout of x; x itself when `dropout` is None (evaluation) or p is 0."""
-    return x if dropout is None or dropout.p == 0 else x * dropout.keep(x)
+    if dropout is None or dropout.p == 0:
+        return x
+    if dropout.generator is None:
+        return torch.nn.functional.dropout(x, dropout.p)
+    return x * dropout.keep(x)
 
 
 def add_dropped(x: Tensor, y: Tensor, dropout: Dropout | None) -> Tensor:
-    """x plus dropout of y, the residual connection, in one pass over memory."""
-    if dropout is None or dropout.p == 0:
-        return x + y
+    """x plus dropout of y, the residual connection, in one pass over memory; of x's type."""
+    y = y.to(x.dtype)
+    if dropout is None or dropout.p == 0 or dropout.generator is None:
+        return x + drop(y, dropout)
     return torch.addcmul(x, y, dropout.keep(y))

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from itekit.devices import send
 from itekit.random_vectors import METHODS, random_vectors, sampling_set_size
 from itekit.vocabulary import Vocabulary
 
@@ -87,12 +88,12 @@ class DualPartEmbedding(nn.Module):
         """
         _check_vocabulary(vocabulary, len(self.learned), len(self.shared))
         learned, shared, copies = self.learned, self.shared, 1 if count is None else count
-        random = torch.stack([self._random_part(vocabulary, generator) for _ in range(copies)]).to(
-            learned
-        )
+        random = torch.stack([self._random_part(vocabulary, generator) for _ in range(copies)])
+        random = send(random, learned.device).to(learned)
         if self.f_bn:
             learned, shared, random = (normalize(x, dim=-1) for x in (learned, shared, random))
         class_of_row = [k for k, size in enumerate(vocabulary.class_sizes) for _ in range(size)]
+        class_of_row = send(torch.tensor(class_of_row), learned.device)
         left = torch.cat([learned, shared[class_of_row]]).expand(copies, -1, -1)
         zeros = learned.new_zeros(copies, len(learned), self.d_beta)
         U = torch.cat([left, torch.cat([zeros, random], dim=1)], dim=2)
@@ -161,7 +162,7 @@ class AlphaRenamingEmbedding(LearnedEmbedding):
                 order = torch.randperm(learned, generator=generator)
             rows.append(start + order[:wanted])
             start += learned
-        chosen = self.learned[torch.cat(rows).to(self.learned.device)]
+        chosen = self.learned[send(torch.cat(rows), self.learned.device)]
         return normalize(chosen, dim=-1) if self.f_fn else chosen
 
 

@@ -13,6 +13,7 @@ from torch.nn.functional import relu
 from itekit.attention import CrossAttention, SelfAttention
 from itekit.dropout import Dropout, add_dropped
 from itekit.layout import Layout
+from itekit.linear import Linear
 
 ROPE_BASE = 10_000.0  # as in the paper's models
 
@@ -56,8 +57,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, config: ModelConfig):
         super().__init__()
-        self.inner = nn.Linear(config.d_model, config.d_ff)
-        self.outer = nn.Linear(config.d_ff, config.d_model)
+        self.inner = Linear(config.d_model, config.d_ff)
+        self.outer = Linear(config.d_ff, config.d_model)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.outer(relu(self.inner(x), inplace=True))

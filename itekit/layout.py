@@ -31,21 +31,29 @@ class Layout:
     Attributes:
         batch, length: B and L.
         index: int64 [N], the position b × L + l of each token; None: all B × L positions.
+        static: every shape follows from B and L, and operations are such as compilers take.
     """
 
     batch: int
     length: int
     index: Tensor | None = None
+    static: bool = False
 
     @classmethod
-    def of(cls, valid: Tensor) -> "Layout":
-        """The layout of the positions where `valid` [B, L]; off the CPU padding is kept in.
+    def of(cls, valid: Tensor, static: bool = False) -> "Layout":
+        """The layout of the positions where `valid` [B, L]; a static one keeps padding in.
 
-        (On a GPU, packing would cost a wait for the number of tokens.)
+        Off the CPU it is always static: packing would cost a wait for the number of tokens.
         """
-        if valid.device.type != "cpu" or valid.all():
+        if static or valid.device.type != "cpu":
+            return cls(*valid.shape, static=True)
+        if valid.all():
             return cls(*valid.shape)
         return cls(*valid.shape, valid.flatten().nonzero()[:, 0])
+
+    def keys(self, device: torch.device) -> int:
+        """K, the number of keys that attention on these tokens has."""
+        return self.length if self.static else padded(self.length, device)
 
     def sequences(self, device: torch.device) -> Tensor:
         """The number of the sequence that each token belongs to: int64 [N]."""
@@ -66,15 +74,16 @@ class Layout:
         return x.unflatten(0, (self.batch, self.length))
 
 
-def padding_bias(valid: Tensor) -> Tensor:
+def padding_bias(valid: Tensor, keys: int | None = None) -> Tensor:
     """Additive mask for keys: 0 where `valid` [B, S], minus infinity elsewhere; [B, 1, 1, K]."""
     B, S = valid.shape
-    bias = torch.full((B, 1, 1, padded(S, valid.device)), -torch.inf, device=valid.device)
+    K = padded(S, valid.device) if keys is None else keys
+    bias = torch.full((B, 1, 1, K), -torch.inf, device=valid.device)
     bias[:, 0, 0, :S].masked_fill_(valid, 0.0)
     return bias
 
 
-def causal_bias(length: int, device: torch.device) -> Tensor:
+def causal_bias(length: int, device: torch.device, keys: int | None = None) -> Tensor:
     """Additive mask [T, K] that lets position t see the keys 0 to t."""
-    shape = (length, padded(length, device))
-    return torch.full(shape, -torch.inf, device=device).triu(1)
+    K = padded(length, device) if keys is None else keys
+    return torch.full((length, K), -torch.inf, device=device).triu(1)

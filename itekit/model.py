@@ -25,6 +25,11 @@ from itekit.vocabulary import PAD, SPECIAL, START
 _FORBIDDEN = [SPECIAL.index(PAD), SPECIAL.index(START)]
 
 
+def call(layer: nn.Module, *inputs) -> Tensor:
+    """The output of a layer; what `execution` compiles."""
+    return layer(*inputs)
+
+
 class Transformer(nn.Module):
     """Encoder-decoder transformer that is given its embedding matrix.
 
@@ -34,6 +39,10 @@ class Transformer(nn.Module):
         operands: for tree positions, how many operands each non-interchangeable token takes, in
             the order of the vocabulary; interchangeable tokens take none.
 
+    Attributes:
+        static, call: how training works, set by `execution`: with static layouts, and what calls
+            the layers.
+
     Raises:
         ValueError: tree positions without `operands`.
     """
@@ -42,10 +51,17 @@ class Transformer(nn.Module):
         super().__init__()
         if config.tree_positions and not operands:
             raise ValueError("tree positions need the number of operands of each token")
-        self.config = config
+        self.config, self.static, self.call = config, False, call
         self.register_buffer("operands", torch.tensor([*operands, 0]), persistent=False)
         self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))
+
+    def layout(self, valid: Tensor) -> Layout:
+        """The layout of the tokens where `valid` [B, L]."""
+        return Layout.of(valid, self.static and self.training)
+
+    def _run(self, layer: nn.Module, *inputs) -> Tensor:
+        return (self.call if self.training else call)(layer, *inputs)
 
     def embed(self, U: Tensor, tokens: Tensor) -> Tensor:
         """Rows of U [V, D] for tokens [N], times √D: [N, D]."""
@@ -66,7 +82,8 @@ class Transformer(nn.Module):
             ValueError: a formula is deeper than tree positions of width D hold: D / 2 branches.
         """
         valid = source != 0
-        layout, bias = Layout.of(valid), padding_bias(valid)
+        layout = self.layout(valid)
+        bias = padding_bias(valid, layout.keys(valid.device))
         x = self.look_up(U, source, layout)
         if self.config.tree_positions:
             operands = self.operands[source.clamp(max=len(self.operands) - 1)]
@@ -74,7 +91,7 @@ class Transformer(nn.Module):
             x = x + tree_encoding(torch.stack([layout.pack(p) for p in paths]), x.shape[1])
         x = drop(x, dropout)
         for layer in self.encoder:
-            x = layer(x, layout, bias, dropout)
+            x = self._run(layer, x, layout, bias, dropout)
         return Encoded(x, layout, bias)
 
     def decode(
@@ -86,10 +103,10 @@ class Transformer(nn.Module):
         dropout: Dropout | None = None,
     ) -> Tensor:
         """Features [N, D] for decoder inputs [B, T] (the start token, then the target)."""
-        bias = causal_bias(inputs.shape[1], inputs.device)
+        bias = causal_bias(layout.length, inputs.device, layout.keys(inputs.device))
         x = drop(self.look_up(U, inputs, layout), dropout)
         for layer in self.decoder:
-            x = layer(x, layout, bias, source, dropout)
+            x = self._run(layer, x, layout, bias, source, dropout)
         return x
 
     def project(self, U: Tensor, features: Tensor) -> Tensor:
@@ -100,7 +117,8 @@ class Transformer(nn.Module):
         if self.config.normalize_features:
             features = normalize(features, dim=-1)
         bias = U.new_zeros(U.shape[-2])
-        bias[_FORBIDDEN] = -torch.inf
+        for token in _FORBIDDEN:  # one by one: a list would have to be copied to a GPU
+            bias[token] = -torch.inf
         return linear(features, U, bias) if U.dim() == 2 else bias + features @ U.mT
 
     def forward(

@@ -9,9 +9,9 @@ from torch import Tensor, nn
 
 from itekit.checkpoints import CheckpointError, load_modules, read_checkpoint, save_checkpoint
 from itekit.data import Batch
+from itekit.devices import share
 from itekit.dropout import Dropout
 from itekit.experiments import Experiment, from_json
-from itekit.layout import Layout
 from itekit.losses import AdaCos, CrossEntropy
 from itekit.model import Transformer
 from itekit.vocabulary import Vocabulary
@@ -74,15 +74,19 @@ class Network:
     def batch_loss(
         self, batch: Batch, generator: torch.Generator, dropout: Dropout | None = None
     ) -> Tensor:
-        """Loss of a batch over the training vocabulary, with U drawn from `generator`."""
+        """Loss of a batch over the training vocabulary, with U drawn from `generator`.
+
+        Where several processes train together, of this process's share of the batch.
+        """
         count = {"count": len(batch.source)} if self.experiment.per_sample else {}
         U = self.embedding.matrix(self.experiment.vocabulary, generator, **count)
-        logits, targets = self.logits(U, batch, dropout)
+        U = share(U) if count else U
+        logits, targets = self.logits(U, Batch(share(batch.source), share(batch.target)), dropout)
         return self.loss(logits, targets)
 
     def logits(self, U: Tensor, batch: Batch, dropout: Dropout | None = None):
         """Logits [N, V] and targets [N] of a batch's tokens."""
-        layout = Layout.of(batch.target != 0)
+        layout = self.model.layout(batch.target != 0)
         logits = self.model(U, batch.source, batch.inputs, layout, dropout)
         return logits, layout.pack(batch.target)
 

@@ -99,7 +99,9 @@ class Problems:
 
     def batch(self, rows: np.ndarray) -> Batch:
         """The problems of some rows, cut to the longest of them."""
-        index = torch.from_numpy(rows).to(self.sources.device)
+        index = torch.from_numpy(rows)
+        if self.sources.is_cuda:  # from pinned memory, so that the copy waits for nothing
+            index = index.pin_memory().to(self.sources.device, non_blocking=True)
         S, T = self.source_lengths[rows].max(), self.target_lengths[rows].max()
         return Batch(self.sources[index, :S].long(), self.targets[index, :T].long())
 

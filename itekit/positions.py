@@ -59,6 +59,24 @@ def rotate(x: Tensor, table: Tensor) -> Tensor:
     return torch.view_as_real(pairs * table).flatten(-2)
 
 
+def rope_cosines_sines(length: int, d_head: int, device: torch.device, base: float) -> Tensor:
+    """The real and imaginary parts of `rope_table`, float [length, d_head / 2, 2].
+
+    Made anew at each call: a compiler puts it into the operation that uses it.
+    """
+    frequencies = base ** (-torch.arange(0, d_head, 2, device=device) / d_head)
+    angles = torch.arange(length, device=device)[:, None] * frequencies
+    return torch.stack([angles.cos(), angles.sin()], dim=-1)
+
+
+def rotate_real(x: Tensor, table: Tensor) -> Tensor:
+    """`rotate` in real arithmetic, by a table [L, d / 2, 2]; float32 within, x's type outside."""
+    even, odd = x.unflatten(-1, (-1, 2)).unbind(-1)
+    cosines, sines = table.unbind(-1)
+    pairs = [even * cosines - odd * sines, even * sines + odd * cosines]
+    return torch.stack(pairs, dim=-1).flatten(-2).to(x.dtype)
+
+
 MAX_TREE_DEPTH = 62  # branches from a token to the root, one bit each of an int64
 
 

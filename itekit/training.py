@@ -2,7 +2,8 @@
 
 Everything random in step t (the batch, the random part of U, dropout) comes from generators seeded
 by (seed, t). A resumed run therefore gives the same losses as an uninterrupted one, and a
-checkpoint needs no generator state.
+checkpoint needs no generator state. Several processes can train together (see `devices`): each
+computes its share of every step, and the first of them writes all files.
 """
 
 import math
@@ -14,15 +15,16 @@ from torch.nn.utils import clip_grad_norm_
 from tqdm.auto import tqdm
 
 from itekit.checkpoints import CheckpointError, load_modules, read_checkpoint
-from itekit.dropout import Dropout
+from itekit.devices import add_up, add_up_gradients, rank, wait
+from itekit.execution import Execution
 from itekit.experiments import Experiment
 from itekit.network import Network, check_settings, read_settings, seeded
 from itekit.provenance import provenance
 from itekit.runlog import append_record, truncate_log
-from itekit.schedule import adamw, learning_rate
+from itekit.schedule import adamw, learning_rate, load_optimizer, optimizer_tensors, parameters
+from itekit.validation import validate
 
 CHECKPOINT, FINISHED = "checkpoint.safetensors", "model.safetensors"
-VALIDATION_BATCHES, VALIDATION_SIZE = 4, 256
 
 
 class TrainingDivergedError(RuntimeError):
@@ -39,22 +41,36 @@ class Trainer:
         experiment: what to train.
         directory: made if it does not exist.
         device: "cpu" or "cuda".
+        precision: "float32" or "bfloat16"; compiled: whether to compile the layers. None takes the
+            default of the device (see `execution`); a resumed run may have other values.
 
     Raises:
         CheckpointError: the directory holds a run of another experiment, or a damaged checkpoint.
+        ValueError: an unknown precision, or a batch that the processes cannot share evenly.
     """
 
-    def __init__(self, experiment: Experiment, directory: Path, device: str = "cpu"):
+    def __init__(
+        self,
+        experiment: Experiment,
+        directory: Path,
+        device: str | torch.device = "cpu",
+        precision: str | None = None,
+        compiled: bool | None = None,
+    ):
         self.experiment, self.directory = experiment, Path(directory)
-        self.device = torch.device(device)
-        self.network = Network.build(experiment).to(self.device)
+        self.execution = Execution.choose(device, precision, compiled)
+        self.execution.check(experiment.training.batch_size)
+        self.device = self.execution.device
+        self.network = self.execution.prepare(Network.build(experiment))
         self.optimizer = adamw(list(self.network.modules.values()), 0.0)
         self.stream = experiment.stream().to(self.device)
-        self.step, self.seconds = 0, 0.0
-        self.directory.mkdir(parents=True, exist_ok=True)
+        self.step, self.seconds, self.executed = 0, 0.0, []
         if (self.directory / CHECKPOINT).exists():
             self._resume()
-        truncate_log(self.directory, self.step)
+        self.executed = self.execution.appended(self.executed, self.step)
+        if rank() == 0:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            truncate_log(self.directory, self.step)
 
     def run(self, until: int | None = None, progress: bool = True) -> Network:
         """Train to the end (or to step `until`), from wherever the directory stands.
@@ -74,7 +90,7 @@ class Trainer:
         bar = tqdm(
             total=last,
             initial=self.step,
-            disable=not progress,
+            disable=not progress or rank() > 0,
             unit="step",
             desc=self.experiment.name,
         )
@@ -82,12 +98,14 @@ class Trainer:
         with bar:
             while self.step < last:
                 record = self._interval(last, bar)
-                append_record(self.directory, record)
+                if rank() == 0:
+                    append_record(self.directory, record)
                 bar.set_postfix(loss=f"{record['loss']:.4f}")
                 if self.step % config.checkpoint_every == 0 or self.step == last:
                     self._save()
         if self.step == config.steps:
             self._finish()
+        wait()  # for the process that writes the files
         return self.network.train(False)
 
     def _interval(self, last: int, bar: tqdm) -> dict:
@@ -100,7 +118,7 @@ class Trainer:
             total += loss
             tokens += worked
             bar.update()
-        mean = total.item() / (stop - first)  # waits for the device
+        mean = add_up(total).item() / (stop - first)  # waits for the device
         seconds = time.perf_counter() - started
         self.seconds += seconds
         if not math.isfinite(mean):
@@ -114,7 +132,7 @@ class Trainer:
         if self.network.loss.scale is not None:
             record["scale"] = self.network.loss.scale.item()
         if self.step % config.validate_every == 0 or self.step == config.steps:
-            record |= self.validate()
+            record |= validate(self.network, self.stream)
         return record
 
     def _train_step(self) -> tuple[torch.Tensor, int]:
@@ -122,12 +140,12 @@ class Trainer:
         rate = learning_rate(step, config.steps, config.learning_rate, config.warmup)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        batch = self.stream.batch(step).to(self.device)
-        seed = self.experiment.seed
-        dropout = Dropout(self.experiment.model.dropout, seeded(seed, 2, step, device=self.device))
+        batch, seed = self.execution.batch(self.stream.batch(step)), self.experiment.seed
+        dropout = self.execution.dropout(self.experiment.model.dropout, seed, step)
         loss = self.network.batch_loss(batch, seeded(seed, 1, step), dropout)
         self.optimizer.zero_grad()
         loss.backward()
+        add_up_gradients(self.optimizer_parameters)
         clip_grad_norm_(self.optimizer_parameters, config.gradient_norm)
         self.optimizer.step()
         self.step += 1
@@ -136,39 +154,20 @@ class Trainer:
     @property
     def optimizer_parameters(self) -> list[torch.nn.Parameter]:
         """All trained parameters, in the order of the optimiser."""
-        return [p for group in self.optimizer.param_groups for p in group["params"]]
+        return parameters(self.optimizer)
 
     def _diverged(self, what: str) -> None:
         path = self.directory / CHECKPOINT
         last = f"the last good checkpoint is {path}" if path.exists() else "there is no checkpoint"
         raise TrainingDivergedError(f"{self.experiment.name}: {what}; {last}")
 
-    @torch.no_grad()
-    def validate(self) -> dict:
-        """Loss (with the last scale) and token accuracy on problems that training never sees."""
-        network, seed = self.network.train(False), self.experiment.seed
-        U = network.matrix(self.experiment.vocabulary, seeded(seed, 3))
-        loss = correct = count = 0
-        for batch in self.stream.held_out(VALIDATION_BATCHES, VALIDATION_SIZE):
-            batch = batch.to(self.device)
-            logits, targets = network.logits(U, batch)
-            loss += network.loss(logits, targets).item() / VALIDATION_BATCHES
-            real = targets != 0
-            correct += (logits.argmax(-1) == targets)[real].sum().item()
-            count += real.sum().item()
-        network.train()
-        return {"validation_loss": loss, "validation_accuracy": correct / count}
-
     def _save(self) -> None:
         if not all(p.isfinite().all() for p in self.optimizer_parameters):
             self._diverged(f"a weight is infinite or not a number after step {self.step}")
-        tensors = {
-            f"optimizer.{i}.{key}": value
-            for i, p in enumerate(self.optimizer_parameters)
-            for key, value in self.optimizer.state[p].items()
-        }
-        extra = {"step": self.step, "seconds": self.seconds}
-        self.network.save(self.directory / CHECKPOINT, extra, tensors)
+        if rank() > 0:
+            return
+        extra = {"step": self.step, "seconds": self.seconds, "executed": self.executed}
+        self.network.save(self.directory / CHECKPOINT, extra, optimizer_tensors(self.optimizer))
 
     def _resume(self) -> None:
         path = self.directory / CHECKPOINT
@@ -177,17 +176,17 @@ class Trainer:
         if "step" not in metadata:
             raise CheckpointError(f"{path}: a network without the state of its training")
         load_modules(path, self.network.modules, tensors)
-        for i, p in enumerate(self.optimizer_parameters):
-            names = [k for k in tensors if k.startswith(f"optimizer.{i}.")]
-            self.optimizer.state[p] = {k.rsplit(".", 1)[1]: tensors[k].to(p.device) for k in names}
+        load_optimizer(self.optimizer, tensors)
         self.step, self.seconds = metadata["step"], metadata["seconds"]
+        self.executed = metadata.get("executed", [])
 
     def _finish(self) -> None:
-        threads = torch.get_num_threads()
         self.network.trained = {
             "steps": self.step,
             "seconds": round(self.seconds, 1),
-            "threads": threads,
+            "threads": torch.get_num_threads(),
+            "executed": self.executed,
             **provenance(self.device),
         }
-        self.network.save(self.directory / FINISHED)
+        if rank() == 0:
+            self.network.save(self.directory / FINISHED)

@@ -18,9 +18,11 @@ GROUPS = {
     "tasks": "tasks",
     "datasets": "datasets",
     "data": "data pairs",
-    "parts": "random_vectors positions dropout layout attention layers losses embeddings model",
+    "parts": "devices linear random_vectors positions dropout layout heads attention layers losses "
+    "embeddings model",
     "experiments": "settings task_settings copying_presets logic_presets experiments",
-    "training": "runlog provenance schedule checkpoints network training stepping decoding",
+    "training": "runlog provenance schedule checkpoints network execution validation training "
+    "stepping decoding",
     "evaluation": "evaluation search solving covariance logic_evaluation redraw results "
     "reference copies summary logic_summary",
     "plots": "plots",

@@ -16,6 +16,7 @@ from itekit import files
 from itekit.checkpoints import CheckpointError, read_checkpoint
 from itekit.embeddings import EmbeddingConfig
 from itekit.experiments import experiment
+from itekit.network import Network
 from itekit.runlog import LOG, read_log, truncate_log
 from itekit.tasks.copying import CopyingData
 from itekit.training import CHECKPOINT, FINISHED, Trainer, TrainingDivergedError
@@ -163,14 +164,46 @@ def test_a_directory_of_another_run_is_refused(tmp_path, other, setting):
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+@pytest.mark.parametrize("name", ["prop/proposed", "copying-5-10/proposed"])
+def test_a_checkpoint_of_another_task_is_refused(tmp_path, name):
+    Trainer(tiny_experiment("ltl/proposed", steps=5), tmp_path).run(progress=False)
+    expected = f"expected name {name}, found ltl/proposed"
+    with pytest.raises(CheckpointError, match=f"{CHECKPOINT}: .*{expected}"):
+        Trainer(tiny_experiment(name, steps=5), tmp_path)
+    with pytest.raises(CheckpointError, match=f"{FINISHED}: .*{expected}"):
+        Network.load(tmp_path / FINISHED, tiny_experiment(name, steps=5))
+
+
+def test_a_run_may_go_on_in_another_precision_and_says_so(uninterrupted, tmp_path):
+    made = tiny_experiment(checkpoint_every=5)
+    Trainer(made, tmp_path).run(until=10, progress=False)
+    network = Trainer(made, tmp_path, precision="bfloat16").run(progress=False)
+    found, expected = same(tmp_path), same(uninterrupted)
+    assert found[:2] == expected[:2]
+    for record, other in zip(found[2:], expected[2:], strict=True):
+        assert record["loss"] != other["loss"]
+        assert record["loss"] == pytest.approx(other["loss"], rel=0.01)
+    parts = [(part["from_step"], part["precision"]) for part in network.trained["executed"]]
+    assert parts == [(0, "float32"), (10, "bfloat16")]
+
+
+def test_a_run_in_bfloat16_resumes_with_the_same_losses(tmp_path):
+    made = tiny_experiment(checkpoint_every=5)
+    for name, stops in (("whole", (20,)), ("pieces", (5, 15, 20))):
+        for until in stops:
+            Trainer(made, tmp_path / name, precision="bfloat16").run(until, progress=False)
+    assert same(tmp_path / "pieces") == same(tmp_path / "whole")
+
+
 def test_a_network_is_not_a_checkpoint_to_resume_from(uninterrupted, tmp_path):
     (tmp_path / CHECKPOINT).write_bytes((uninterrupted / FINISHED).read_bytes())
     with pytest.raises(CheckpointError, match="without the state of its training"):
         Trainer(tiny_experiment(checkpoint_every=5), tmp_path)
 
 
-def test_a_loss_that_is_not_a_number_names_the_steps_and_keeps_the_checkpoint(tmp_path):
-    trainer = Trainer(tiny_experiment(), tmp_path)
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_loss_that_is_not_a_number_names_the_steps_and_keeps_the_checkpoint(tmp_path, precision):
+    trainer = Trainer(tiny_experiment(), tmp_path, precision=precision)
     trainer.run(until=10, progress=False)
     with torch.no_grad():
         trainer.network.embedding.shared[0, 0] = torch.nan

@@ -8,6 +8,7 @@ def train_command(arguments: argparse.Namespace) -> int:
     """Train one experiment, or resume it; on request copy it to data/."""
     import torch
 
+    from itekit.devices import joined, rank
     from itekit.experiments import experiment
     from itekit.results import RUNS, publish
     from itekit.training import Trainer
@@ -16,7 +17,10 @@ def train_command(arguments: argparse.Namespace) -> int:
         torch.set_num_threads(arguments.threads)
     made = experiment(arguments.name, arguments.scale, arguments.seed)
     directory = Path(arguments.directory or RUNS / made.slug)
-    Trainer(made, directory, _device(arguments)).run()
+    with joined(_device(arguments)) as device:
+        Trainer(made, directory, device, arguments.precision, arguments.compile).run()
+        if rank() > 0:
+            return 0
     print(f"run       {directory}")
     for path in publish(made, directory) if arguments.publish else []:
         print(f"published {path}")
@@ -89,6 +93,14 @@ def add(commands: argparse._SubParsersAction) -> None:
     train = commands.add_parser("train", help="train an experiment, or resume it")
     _add_experiment(train)
     train.add_argument("--publish", action="store_true", help="copy the finished run to data/")
+    train.add_argument(
+        "--precision", help="float32 or bfloat16; default: bfloat16 on cuda, else float32"
+    )
+    train.add_argument(
+        "--compile",
+        action=argparse.BooleanOptionalAction,
+        help="compile the layers; default: on cuda",
+    )
     train.set_defaults(function=train_command)
 
     evaluate = commands.add_parser("evaluate", help="evaluate a trained experiment")

@@ -58,7 +58,7 @@ def medians(times: Mapping[str, list[float]]) -> dict[str, float]:
     return {name: statistics.median(values) for name, values in times.items()}
 
 
-def _peak() -> float:
+def peak() -> float:
     """The largest resident memory of this process so far, in MiB."""
     unit = 2**20 if platform.system() == "Darwin" else 2**10
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
@@ -67,9 +67,9 @@ def _peak() -> float:
 def _measure(threads: int, warm_up: Callable[[], object], call: Callable[[], object]):
     torch.set_num_threads(threads)
     warm_up()
-    before = _peak()
+    before = peak()
     call()
-    return _peak() - before, _peak()
+    return peak() - before, peak()
 
 
 def peak_memory(warm_up: Callable[[], object], call: Callable[[], object]) -> tuple[float, float]:
