@@ -3,8 +3,8 @@
 Paper, sections "LTL Solving" (correct and exact answers on the test split), "Generalization" (the
 grid of atomic propositions × formula length), "Alpha-Covariance" (over all renamings within the
 training vocabulary, and over `variants` random ones within the larger vocabulary). Greedy decoding
-is judged beside the beam search: AdaCos leaves the unscaled cosines, of which a beam's score is
-made, so close to each other that the search can prefer a worse answer.
+is judged beside the beam search. By the paper's definition a trace that stands for no word at all
+(`&a!a;{1}`) is correct: on the lab networks greedy decoding gives more of them (notebook 08).
 
 Shape letters: G rows (numbers of atomic propositions) and L columns (lengths) of the grid.
 """

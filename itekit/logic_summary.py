@@ -35,11 +35,10 @@ def shipped(name: str, scale: str = "lab", seed: int = 0) -> dict | None:
         return None
 
 
-def to_make(name: str, scale: str = "lab", seed: int = 0, redraw: bool = False) -> str:
-    """The commands that make a result that is not there, and with `redraw` the one of redrawing."""
+def to_make(name: str, scale: str = "lab", seed: int = 0) -> str:
+    """The commands that make a result that is not there."""
     options = f"{name} --scale {scale} --seed {seed}"
-    commands = [f"train {options} --publish", f"evaluate {options}"]
-    return " && ".join(f"python -m itekit {c}" for c in commands + [f"redraw {options}"] * redraw)
+    return f"python -m itekit train {options} --publish && python -m itekit evaluate {options}"
 
 
 def run_line(result: dict) -> str:
