@@ -24,7 +24,7 @@ GROUPS = {
     "training": "runlog provenance schedule checkpoints network execution validation training "
     "stepping decoding",
     "evaluation": "evaluation search solving covariance logic_evaluation redraw results "
-    "reference copies summary logic_summary",
+    "reference copies summary logic_summary timing step_parts embedding_costs efficiency",
     "plots": "plots",
     "shell": "panels satisfaction assignment_widgets status_tables "
     "logic_widgets widgets readme notebooks batch report refresh doctor commands __main__",
