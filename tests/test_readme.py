@@ -38,10 +38,10 @@ def test_make_commands_exist(command):
         assert not value.endswith(".txt") or (ROOT / value).is_file()
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith("python -m itekit")])
+@pytest.mark.parametrize("command", [c for c in COMMANDS if " -m itekit" in c])
 def test_itekit_commands_are_understood(command):
-    arguments = make_parser().parse_args(shlex.split(command)[3:])
-    if arguments.command in ("train", "evaluate"):
+    arguments = make_parser().parse_args(shlex.split(command.split(" -m itekit ")[1]))
+    if arguments.command in ("train", "evaluate", "redraw"):
         experiment(arguments.name, arguments.scale, arguments.seed)
     if arguments.command == "run":
         known = known_parameters(ROOT / arguments.notebook)
@@ -57,7 +57,7 @@ def test_papermill_commands_name_notebooks_and_parameters():
 
 
 def test_every_command_is_of_a_kind_that_is_tested():
-    assert {c.split()[0] for c in COMMANDS} == {"make", "python", "papermill"}
+    assert {c.split()[0] for c in COMMANDS} == {"make", "python", "papermill", "torchrun"}
     assert "make run" in COMMANDS and "make test" in COMMANDS
 
 
