@@ -6,8 +6,10 @@ tried again with the next. Networks whose embeddings are not random get the like
 k solves the problem under a random renaming of its propositions, which is undone in the answer.
 
 A problem counts as solved by k tries if any of the first k answers is correct; "beams" counts the
-answers of all beams of a try. "averaged" is another use of k random parts, without a checker: one
-decoding in which the logits are the mean over the first k.
+answers of all beams of a try. A trace that stands for no word at all is correct by the paper's
+definition but solves nothing: here it does not count, or trying again would reward contradictions.
+"averaged" is another use of k random parts, without a checker: one decoding in which the logits are
+the mean over the first k.
 """
 
 from collections.abc import Sequence
@@ -58,8 +60,19 @@ class Retries:
         """Whether the answer under the mean logits of the first `count` draws is right: bool."""
         solver = Solver(self.network, range(count), progress=self.progress)
         found = solver.answers([formula for formula, _ in pairs])
-        items = [(f, answer, label) for (f, label), answer in zip(pairs, found, strict=True)]
-        return np.array([verdict in GOOD for verdict in check_all(self.experiment.task, items)])
+        items = [(formula, answer) for (formula, _), answer in zip(pairs, found, strict=True)]
+        return np.array(self._solved(items))
+
+    def _solved(self, items: Sequence[tuple[str, str]]) -> list[bool]:
+        """Whether each answer is correct, and is about some word."""
+        verdicts = check_all(self.experiment.task, items) if items else []
+        good = [verdict in GOOD for verdict in verdicts]
+        if self.experiment.task == "ltl":
+            from itekit.tasks.ltl import is_empty  # needs Spot, which the other task does not
+
+            pairs = zip(good, items, strict=True)
+            good = [right and not is_empty(answer) for right, (_, answer) in pairs]
+        return good
 
     def _renaming(self, formula: str, rng: np.random.Generator) -> Renaming:
         used = used_tokens(formula, self.names)
@@ -75,23 +88,19 @@ class Retries:
         for number in range(tries):
             left = np.flatnonzero(best == 0)
             formulas = [pairs[i][0] for i in left]
-            for i, good in zip(left, self._good(pairs, left, number, formulas), strict=True):
+            for i, good in zip(left, self._good(number, formulas), strict=True):
                 if good and good[0]:
                     best[i] = number + 1
                 if any(good) and not any_beam[i]:
                     any_beam[i] = number + 1
         return best, any_beam
 
-    def _good(self, pairs, rows, number: int, formulas: list[str]) -> list[list[bool]]:
+    def _good(self, number: int, formulas: list[str]) -> list[list[bool]]:
         """Whether the answer of each beam is right."""
         found = self.answers(number, formulas)
-        items = [
-            (*pairs[i][:1], answer, pairs[i][1])
-            for i, answers in zip(rows, found, strict=True)
-            for answer in answers
-        ]
-        verdicts = iter(check_all(self.experiment.task, items) if items else [])
-        return [[next(verdicts) in GOOD for _ in answers] for answers in found]
+        items = [(f, one) for f, answers in zip(formulas, found, strict=True) for one in answers]
+        solved = iter(self._solved(items))
+        return [[next(solved) for _ in answers] for answers in found]
 
 
 def redraw(network: Network, tries: int = 10, progress: bool = True) -> dict:

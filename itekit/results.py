@@ -95,13 +95,7 @@ def load_log(name: str, scale: str | None = None, seed: int = 0) -> list[dict]:
         MissingResultError: none is shipped at this scale and seed.
     """
     made = experiment(name, scale, seed)
-    path = RESULTS / f"{made.slug}.log.json"
-    if not path.exists():
-        raise MissingResultError(
-            f"no training log {path.name} in {path.parent}; make it: "
-            f"python -m itekit train {name} --scale {made.scale} --seed {seed} --publish"
-        )
-    return _read_json(path)
+    return _shipped(made, "training log", ".log", f"train {name}", " --publish")
 
 
 def evaluate(network: Network, progress: bool = True, keep: Path | None = None) -> dict:
@@ -159,14 +153,7 @@ def load_redraw(name: str, scale: str | None = None, seed: int = 0) -> dict:
     Raises:
         MissingResultError: there is none at this scale and seed.
     """
-    made = experiment(name, scale, seed)
-    path = RESULTS / f"{made.slug}-redraw.json"
-    if not path.exists():
-        raise MissingResultError(
-            f"no result {path.name} in {path.parent}; make it: "
-            f"python -m itekit redraw {name} --scale {made.scale} --seed {seed}"
-        )
-    return _read_json(path)
+    return _shipped(experiment(name, scale, seed), "result", "-redraw", f"redraw {name}")
 
 
 def load_result(
@@ -181,20 +168,21 @@ def load_result(
         MissingResultError: there is none at this scale, seed and base.
     """
     made = experiment(name, scale, seed).with_rope_base(rope_base)
-    path = RESULTS / f"{made.slug}.json"
-    if not path.exists():
-        option = "" if rope_base == ROPE_BASE else f" --rope-base {rope_base:.15g}"
-        raise MissingResultError(
-            f"no result {path.name} in {path.parent}; make it: "
-            f"python -m itekit evaluate {name} --scale {made.scale} --seed {seed}{option}"
-        )
-    result = _read_json(path)
+    option = "" if rope_base == ROPE_BASE else f" --rope-base {rope_base:.15g}"
+    result = _shipped(made, "result", "", f"evaluate {name}", option)
     if "grid" in result["result"]:
         result["result"]["grid"] = np.array(result["result"]["grid"], dtype=float)
     return result
 
 
-def _read_json(path: Path):
+def _shipped(made: Experiment, what: str, suffix: str, command: str, options: str = ""):
+    """The JSON value of the file SLUG + suffix in data/results; `command` makes it."""
+    path = RESULTS / f"{made.slug}{suffix}.json"
+    if not path.exists():
+        raise MissingResultError(
+            f"no {what} {path.name} in {path.parent}; make it: "
+            f"python -m itekit {command} --scale {made.scale} --seed {made.seed}{options}"
+        )
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:

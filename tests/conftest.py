@@ -13,3 +13,14 @@ settings.load_profile("itekit")
 def one_thread():
     """Sums are added in one order, whatever the machine, and tests run well beside each other."""
     torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A Dask cluster of two worker processes on this machine."""
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+    ) as cluster:
+        yield cluster

@@ -9,7 +9,6 @@ import sys
 import time
 from pathlib import Path
 
-import distributed
 import nbformat
 import psutil
 import pytest
@@ -333,15 +332,6 @@ def test_a_run_that_fails_is_no_longer_done(tmp_path, monkeypatch, capsys, error
 
 
 # on a cluster
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    """Two worker processes on this machine."""
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-    ) as cluster:
-        yield cluster
 
 
 KILLS = """

@@ -16,15 +16,6 @@ from itekit.datasets.recipes import Recipe, Stratum
 from itekit.tasks.verdicts import TIME_OUT
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    """Two worker processes on this machine."""
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-    ) as cluster:
-        yield cluster
-
-
 @pytest.fixture
 def executor(cluster):
     with DaskExecutor(cluster.scheduler_address) as executor:

@@ -13,7 +13,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "itekit"
 
 GROUPS = {
-    "base": "itekit scale files machine setup_check paper",
+    "base": "itekit scale files machine cluster setup_check paper",
     "logic": "vocabulary renamings alpha logic",
     "tasks": "tasks",
     "datasets": "datasets",

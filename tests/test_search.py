@@ -256,13 +256,8 @@ def test_records_of_other_settings_and_damaged_files_are_named(fast, places, mon
 # on Dask
 
 
-def test_a_cluster_finds_what_this_machine_finds(places, tmp_path):
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-        ) as cluster,
-        ClusterRun(cluster.scheduler_address) as run,
-    ):
+def test_a_cluster_finds_what_this_machine_finds(places, tmp_path, cluster):
+    with ClusterRun(cluster.scheduler_address) as run:
         found = dict(search("smoke", 3, run=run, threads=1, **places))
     chosen = search_settings("smoke")[:3]
     assert set(found) == set(chosen)

@@ -145,6 +145,15 @@ def test_redraw_counts_the_first_try_that_is_right(name, monkeypatch):
     assert tried == [["Xa", "Xb"], ["Xa", "Xb"], ["Xb"]], "what is solved is not tried again"
 
 
+def test_a_trace_without_words_solves_nothing(monkeypatch):
+    """It is correct by the definition; a network that always gives one would solve everything."""
+    monkeypatch.setattr(Solver, "_decode", lambda self, many: [["&a!a;{1}"] for _ in many])
+    network = tiny_logic_network("ltl/proposed")
+    assert LogicEvaluation(network, progress=False).test()["test"]["correct"] == 1
+    found = redraw(network, 2, progress=False)["test"]
+    assert found["solved"]["all"] == [0.0, 0.0] and found["averaged"]["3"]["all"] == 0
+
+
 def test_redraw_of_a_perfect_network_needs_one_try_and_renamed_tries_are_undone(monkeypatch):
     monkeypatch.setattr(Solver, "_decode", by_label("ltl"))
     found = redraw(tiny_logic_network("ltl/proposed"), 2, progress=False)
@@ -154,7 +163,7 @@ def test_redraw_of_a_perfect_network_needs_one_try_and_renamed_tries_are_undone(
     pairs = read_set("ltl35-10ap", "smoke")["test"]
     for number in range(3):
         answers = retries.answers(number, [f for f, _ in pairs])
-        good = retries._good(pairs, range(len(pairs)), number, [f for f, _ in pairs])
+        good = retries._good(number, [f for f, _ in pairs])
         assert len(answers) == len(pairs) and all(all(row) for row in good)
 
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from itekit.batch.jobs import Job, cells_digest, done_seconds
 from itekit.batch.process import FAILED, RAN, Outcome, RunProcess
+from itekit.cluster import connect
 
 LOOK = 1.0  # seconds between looks at whether a run is still wanted
 
@@ -35,17 +36,7 @@ class ClusterRunner:
     """
 
     def __init__(self, address: str, threads: int | None = None):
-        try:
-            from distributed import Client
-        except ImportError as error:
-            raise ImportError(
-                "a cluster needs dask.distributed: python -m pip install distributed"
-            ) from error
-        self._threads = threads
-        self._client = Client(address, set_as_default=False)
-        if not self._client.nthreads():
-            self._client.close()
-            raise ConnectionError(f"the Dask cluster at {address} has no worker yet")
+        self._threads, self._client = threads, connect(address)
 
     def __enter__(self) -> "ClusterRunner":
         return self

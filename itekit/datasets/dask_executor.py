@@ -25,6 +25,7 @@ On a SLURM cluster, with dask-jobqueue (`pip install dask-jobqueue`):
 
 from collections.abc import Iterator, Sequence
 
+from itekit.cluster import connect
 from itekit.datasets.parallel import Chunk, Executor, run_chunk
 
 AHEAD = 4  # chunks that are sent for each worker at a time
@@ -39,23 +40,13 @@ class DaskExecutor(Executor):
 
     Raises:
         ImportError: dask.distributed is not installed.
-        OSError: no scheduler answers at this address.
-        RuntimeError: the cluster has no worker.
+        OSError: no scheduler answers at this address, or the cluster has no worker.
     """
 
     def __init__(self, address):
-        try:
-            from distributed import Client
-        except ImportError as error:
-            raise ImportError(
-                "a cluster needs dask.distributed: python -m pip install distributed"
-            ) from error
-        self._owned = not isinstance(address, Client)
-        self._client = Client(address, set_as_default=False) if self._owned else address
+        self._owned = isinstance(address, str)
+        self._client = connect(address) if self._owned else address
         self.workers = sum(self._client.nthreads().values())
-        if not self.workers:
-            self.close()
-            raise RuntimeError(f"the Dask cluster at {address} has no worker yet")
 
     def run(self, task: str, chunks: Sequence[list], cpu_seconds: float) -> Iterator[Chunk]:
         """The chunks as they finish, in any order.

@@ -85,6 +85,16 @@ def _boundary(figure: go.Figure, training: int | None) -> None:
     figure.add_annotation(text="→ more APs than in training", xanchor="left", xshift=6, **text)
 
 
+def _by_propositions(
+    ours: Rates, paper: Rates | None, training: int | None, what: str, title: str
+) -> go.Figure:
+    figure = _lines(ours, paper, "%{x} APs")
+    figure.update_xaxes(title_text="atomic propositions in the formula")
+    figure.update_yaxes(title_text=what)
+    _boundary(figure, training)
+    return style(figure, title=title, width=860, height=460)
+
+
 def alpha_covariance_lines(
     ours: Rates,
     *,
@@ -103,11 +113,7 @@ def alpha_covariance_lines(
     Raises:
         ValueError: no models, a model without values, or a value outside 0 to 1.
     """
-    figure = _lines(ours, paper, "%{x} APs")
-    figure.update_xaxes(title_text="atomic propositions in the formula")
-    figure.update_yaxes(title_text="mean alpha-covariance")
-    _boundary(figure, training)
-    return style(figure, title=title, width=860, height=460)
+    return _by_propositions(ours, paper, training, "mean alpha-covariance", title)
 
 
 def rates_by_propositions(
@@ -125,11 +131,7 @@ def rates_by_propositions(
     Raises:
         ValueError: no models, a model without values, or a value outside 0 to 1.
     """
-    figure = _lines(rates, None, "%{x} APs")
-    figure.update_xaxes(title_text="atomic propositions in the formula")
-    figure.update_yaxes(title_text="correct answers")
-    _boundary(figure, training)
-    return style(figure, title=title, width=860, height=460)
+    return _by_propositions(rates, None, training, "correct answers", title)
 
 
 def solved_against_draws(

@@ -14,6 +14,7 @@ folder runs/ is on a file system that they share, and starts again if it is not.
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from itekit.cluster import connect
 from itekit.machine import command
 from itekit.search.running import Outcome, run_setting
 from itekit.search.settings import Setting
@@ -33,18 +34,9 @@ class ClusterRun:
     """
 
     def __init__(self, address: str):
-        try:
-            from distributed import Client
-        except ImportError as error:
-            raise ImportError(
-                "a cluster needs dask.distributed: python -m pip install distributed"
-            ) from error
-        self._client = Client(address, set_as_default=False)
-        threads = self._client.nthreads()
-        if not threads or max(threads.values()) > 1:
+        self._client = connect(address)
+        if max(self._client.nthreads().values()) > 1:
             self.close()
-            if not threads:
-                raise ConnectionError(f"the Dask cluster at {address} has no worker yet")
             raise ValueError("workers need one thread each: dask worker ... --nthreads 1")
 
     def __call__(
