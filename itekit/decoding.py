@@ -1,6 +1,7 @@
 """Greedy and beam-search decoding, all sources of a batch in parallel.
 
-A sequence that has produced the end token (for beams: a source that is settled) leaves the batch.
+Sequences that have produced the end token (for beams: sources that are settled) leave the batch,
+once an eighth of it has finished: leaving copies what is kept of the others.
 Logits are the model's own: unscaled cosines where it normalises its features.
 
 Shape letters: B sources, K beams, S source length, T length limit, D model, V vocabulary.
@@ -14,6 +15,7 @@ from itekit.stepping import Averaged, Cached, Uncached
 from itekit.vocabulary import Vocabulary
 
 END, START = Vocabulary.end_id, Vocabulary.start_id
+GOING = 0.875  # rows leave the batch once no more of it than this goes on
 
 
 def _check(source: Tensor, limit: int) -> None:
@@ -57,8 +59,7 @@ def greedy(
         tokens = stepper.step(tokens, position).argmax(dim=-1)
         going &= tokens != END
         output[active, position] = tokens * going
-        # Dropping rows copies the cache: worth it once an eighth of them have finished.
-        if going.sum() <= 0.875 * len(going):
+        if going.sum() <= GOING * len(going):
             rows = going.nonzero()[:, 0]
             if not len(rows):
                 break
@@ -115,6 +116,7 @@ class _Beams:
     def __init__(self, sources: int, size: int, limit: int, like: Tensor):
         self.size, self.limit, device = size, limit, like.device
         self.active = torch.arange(sources, device=device)
+        self.going = torch.ones(sources, dtype=torch.bool, device=device)
         self.tokens = torch.full((sources, size), START, device=device)
         self.prefixes = torch.zeros(sources, size, limit, dtype=torch.int64, device=device)
         self.scores = like.new_full((sources, size), -torch.inf)
@@ -146,24 +148,28 @@ class _Beams:
         return first_row + parents.gather(1, kept)
 
     def drop_settled(self, position: int) -> Tensor | None:
-        """Store the results of settled sources; the rows that go on, or None if all do."""
+        """Store the results of settled sources; the rows that go on, or None if all stay."""
         last = position + 1 == self.limit
         best_going = self.scores[:, 0] / (position + 1)
         settled = (self.finished_scores[:, -1] >= best_going) | last
-        if not settled.any():
+        self._store(settled & self.going, position + 1)
+        self.going &= ~settled
+        if self.going.sum() > GOING * len(self.going):
             return None
-        tokens, scores = self._results
-        none = torch.isinf(self.finished_scores[:, :1])  # reached the limit: take what there is
-        tokens[self.active[settled]] = torch.where(none[..., None], self.prefixes, self.finished)[
-            settled
-        ]
-        scores[self.active[settled]] = torch.where(
-            none, self.scores / (position + 1), self.finished_scores
-        )[settled]
-        rows = (~settled).nonzero()[:, 0]
-        for name in ("active", "tokens", "prefixes", "scores", "finished", "finished_scores"):
+        rows = self.going.nonzero()[:, 0]
+        names = ("active", "going", "tokens", "prefixes", "scores", "finished", "finished_scores")
+        for name in names:
             setattr(self, name, getattr(self, name)[rows])
         return rows
+
+    def _store(self, settled: Tensor, length: int) -> None:
+        tokens, scores = self._results
+        none = torch.isinf(self.finished_scores[settled, :1])  # at the limit: take what there is
+        prefixes, going = self.prefixes[settled], self.scores[settled] / length
+        tokens[self.active[settled]] = torch.where(
+            none[..., None], prefixes, self.finished[settled]
+        )
+        scores[self.active[settled]] = torch.where(none, going, self.finished_scores[settled])
 
     def result(self) -> tuple[Tensor, Tensor]:
         """Tokens [B, K, T] and scores [B, K] of all sources."""

@@ -8,16 +8,20 @@ V vocabulary.
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from itekit.layers import Encoded
 from itekit.layout import STEP_KEYS, Layout, causal_bias, padded
 from itekit.model import Transformer
 
+ROOM = 64  # positions that a cache has room for at first
+
 
 class Cached:
-    """Keys and values of self-attention are kept in a preallocated tensor [2, B, H, T, d] a layer;
-    those of cross-attention are computed once. What the first layer makes of a token before it
-    attends does not depend on the position: it is computed once for the whole vocabulary.
+    """Keys and values of self-attention are kept in a tensor [2, B, H, K, d] a layer, with room for
+    `ROOM` positions at first and twice as many whenever it is full; those of cross-attention are
+    computed once. What the first layer makes of a token before it attends does not depend on the
+    position: it is computed once for the whole vocabulary.
 
     Args:
         model: in evaluation mode.
@@ -39,7 +43,8 @@ class Cached:
             self._encode(part, source)
         length = padded(max(limit, STEP_KEYS), U.device)
         self.own_bias = causal_bias(length, U.device)
-        self.own = [U.new_zeros(2, beams * rows, heads, length, d_head) for _ in model.decoder]
+        room = min(length, ROOM)
+        self.own = [U.new_zeros(2, beams * rows, heads, room, d_head) for _ in model.decoder]
 
     def _encode(self, part: slice, source: Tensor) -> None:
         """Fill in the mask, and each layer's cross-attention keys and values, of some rows."""
@@ -53,6 +58,8 @@ class Cached:
         """Logits [B, V] after `tokens` [B] at `position`."""
         x, projected = (table.index_select(0, tokens) for table in (self.embedded, self.projected))
         K = padded(max(position + 1, STEP_KEYS), x.device)
+        if self.own[0].shape[3] < K:
+            self.own = [pad(kept, (0, 0, 0, kept.shape[3])) for kept in self.own]
         bias = self.own_bias[position, :K]
         for layer, own, source in zip(self.model.decoder, self.own, self.source, strict=True):
             source = _keys_values(source), self.bias

@@ -12,6 +12,7 @@ from torch.nn.functional import normalize
 from itekit.decoding import beam, greedy
 from itekit.layout import Layout
 from itekit.model import ModelConfig, Transformer
+from itekit.stepping import ROOM
 
 END, START, FIRST = 1, 2, 3
 CONFIG = ModelConfig(d_model=16, layers=2, heads=2, d_ff=16)
@@ -51,6 +52,16 @@ def test_greedy_with_a_cache_equals_greedy_without(seed, lengths, limit):
     found = greedy(model, U, source, limit)
     assert torch.equal(found, greedy(model, U, source, limit, cached=False))
     assert found.shape == (len(lengths), limit)
+
+
+@pytest.mark.parametrize("search", [greedy, beam])
+def test_answers_longer_than_the_cache_at_first(search):
+    model, U = network(0)
+    U[END] = 0.01  # hardly ever: answers reach the limit
+    source, limit = sources(0, [3, 8]), 2 * ROOM + 3
+    found, expected = (search(model, U, source, limit, cached=cached) for cached in (True, False))
+    tokens, reference = (x if search is greedy else x[0] for x in (found, expected))
+    assert torch.equal(tokens, reference) and (tokens != 0).sum(-1).max() == limit
 
 
 def test_answers_end_at_different_places_or_not_at_all():
