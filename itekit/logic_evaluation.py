@@ -4,7 +4,7 @@ Paper, sections "LTL Solving" (correct and exact answers on the test split), "Ge
 grid of atomic propositions × formula length), "Alpha-Covariance" (over all renamings within the
 training vocabulary, and over `variants` random ones within the larger vocabulary). Greedy decoding
 is judged beside the beam search. By the paper's definition a trace that stands for no word at all
-(`&a!a;{1}`) is correct: on the lab networks greedy decoding gives more of them (notebook 08).
+(`&a!a;{1}`) is correct; "solved" leaves such answers out (notebook 08).
 
 Shape letters: G rows (numbers of atomic propositions) and L columns (lengths) of the grid.
 """
@@ -18,17 +18,16 @@ import numpy as np
 
 from itekit.alpha import used_tokens
 from itekit.covariance import covariance
-from itekit.datasets.checking import check_all, count_verdicts
+from itekit.datasets.checking import check_all, count_verdicts, solved
 from itekit.datasets.sets import read_set
 from itekit.files import write_json
 from itekit.network import Network
 from itekit.pairs import Pair
 from itekit.solving import Solver, choose_solver
-from itekit.tasks.verdicts import CORRECT, EXACT
+from itekit.tasks.verdicts import EXACT, GOOD
 from itekit.vocabulary import Vocabulary
 
 MISTAKES = 30
-GOOD = (EXACT, CORRECT)
 
 
 class LogicEvaluation:
@@ -69,10 +68,20 @@ class LogicEvaluation:
         progress = "text" if self.progress else None
         return check_all(self.experiment.task, items, progress=progress)
 
-    def _greedy(self, solver: Solver, pairs: Sequence[Pair]) -> list[str]:
-        """Verdicts on what greedy decoding answers, with the same embeddings."""
+    def _greedy(self, solver: Solver, pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
+        """What greedy decoding answers with the same embeddings, and the verdicts."""
         alone = Solver(self.network, solver.draw, solver.vocabulary, 1, self.progress)
-        return self._verdicts(pairs, alone.answers([formula for formula, _ in pairs]))
+        answers = alone.answers([formula for formula, _ in pairs])
+        return answers, self._verdicts(pairs, answers)
+
+    def _rates(self, verdicts: Sequence[str], answers: Sequence[str]) -> dict[str, float]:
+        """The shares of correct answers, of those about some word, and of exact ones."""
+        done = solved(self.experiment.task, verdicts, answers)
+        return {
+            "correct": sum(verdict in GOOD for verdict in verdicts) / len(verdicts),
+            "solved": sum(done) / len(done),
+            "exact": verdicts.count(EXACT) / len(verdicts),
+        }
 
     def propositions(self, formula: str) -> int:
         """The number of different atomic propositions of a formula."""
@@ -86,7 +95,7 @@ class LogicEvaluation:
         solver, losses = choose_solver(self.network, pairs, vocabulary, self.progress)
         answers = solver.answers([formula for formula, _ in pairs])
         verdicts = self._verdicts(pairs, answers)
-        greedy = self._greedy(solver, pairs)
+        greedy_answers, greedy = self._greedy(solver, pairs)
         good = np.array([verdict in GOOD for verdict in verdicts])
         counts = np.array([self.propositions(formula) for formula, _ in pairs])
         wrong = [
@@ -98,12 +107,8 @@ class LogicEvaluation:
             "set": name,
             "samples": len(pairs),
             "verdicts": count_verdicts(verdicts),
-            "correct": float(good.mean()),
-            "exact": verdicts.count(EXACT) / len(verdicts),
-            "greedy": {
-                "correct": sum(verdict in GOOD for verdict in greedy) / len(greedy),
-                "exact": greedy.count(EXACT) / len(greedy),
-            },
+            **self._rates(verdicts, answers),
+            "greedy": self._rates(greedy, greedy_answers),
             "by_propositions": {
                 str(k): {"samples": int((counts == k).sum()), "correct": good[counts == k].mean()}
                 for k in sorted(set(counts.tolist()))
@@ -122,7 +127,7 @@ class LogicEvaluation:
         pairs = read_set(name, self.experiment.scale)["test"]
         solver, _ = choose_solver(self.network, pairs, None, self.progress)
         verdicts = self._verdicts(pairs, solver.answers([formula for formula, _ in pairs]))
-        greedy = self._greedy(solver, pairs)
+        _, greedy = self._greedy(solver, pairs)
         cells = [(self.propositions(f), len(f)) for f, _ in pairs]
         rows = list(range(1, max(aps for aps, _ in cells) + 1))
         columns = list(range(1, max(length for _, length in cells) + 1))

@@ -17,16 +17,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from itekit.alpha import Renaming, used_tokens
-from itekit.datasets.checking import check_all
+from itekit.datasets.checking import check_all, solved
 from itekit.datasets.sets import read_set
 from itekit.evaluation import TEST_SEED
 from itekit.network import Network
 from itekit.pairs import Pair
 from itekit.solving import Solver
-from itekit.tasks.verdicts import CORRECT, EXACT
 
 AVERAGED = (1, 3, 10)  # draws that are averaged
-GOOD = (EXACT, CORRECT)
 
 
 class Retries:
@@ -65,14 +63,9 @@ class Retries:
 
     def _solved(self, items: Sequence[tuple[str, str]]) -> list[bool]:
         """Whether each answer is correct, and is about some word."""
-        verdicts = check_all(self.experiment.task, items) if items else []
-        good = [verdict in GOOD for verdict in verdicts]
-        if self.experiment.task == "ltl":
-            from itekit.tasks.ltl import is_empty  # needs Spot, which the other task does not
-
-            pairs = zip(good, items, strict=True)
-            good = [right and not is_empty(answer) for right, (_, answer) in pairs]
-        return good
+        task = self.experiment.task
+        verdicts = check_all(task, items) if items else []
+        return solved(task, verdicts, [answer for _, answer in items])
 
     def _renaming(self, formula: str, rng: np.random.Generator) -> Renaming:
         used = used_tokens(formula, self.names)

@@ -29,7 +29,7 @@ def by_label(task: str):
 def test_a_perfect_network_gets_perfect_figures(task, monkeypatch):
     monkeypatch.setattr(Solver, "_decode", by_label(task))
     result = LogicEvaluation(tiny_logic_network(f"{task}/proposed"), progress=False).run()
-    assert result["test"]["correct"] == 1 and result["mistakes"] == []
+    assert result["test"]["correct"] == result["test"]["solved"] == 1 and result["mistakes"] == []
     grid = result["generalization"]
     assert grid["mean_correct_cells"] == grid["mean_correct_samples"] == 1
     assert grid["correct"] == grid["samples"] and set(grid["by_propositions"].values()) == {1.0}
@@ -149,7 +149,9 @@ def test_a_trace_without_words_solves_nothing(monkeypatch):
     """It is correct by the definition; a network that always gives one would solve everything."""
     monkeypatch.setattr(Solver, "_decode", lambda self, many: [["&a!a;{1}"] for _ in many])
     network = tiny_logic_network("ltl/proposed")
-    assert LogicEvaluation(network, progress=False).test()["test"]["correct"] == 1
+    tested = LogicEvaluation(network, progress=False).test()["test"]
+    assert tested["correct"] == tested["greedy"]["correct"] == 1
+    assert tested["solved"] == tested["greedy"]["solved"] == 0
     found = redraw(network, 2, progress=False)["test"]
     assert found["solved"]["all"] == [0.0, 0.0] and found["averaged"]["3"]["all"] == 0
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from itekit.datasets.jobs import CHECK
 from itekit.datasets.parallel import Executor, map_limited
-from itekit.tasks.verdicts import VERDICTS
+from itekit.tasks.verdicts import GOOD, VERDICTS
 
 
 def check_all(
@@ -65,3 +65,17 @@ def count_verdicts(verdicts: Iterable[str]) -> dict[str, int]:
     if unknown := counts.keys() - set(VERDICTS):
         raise ValueError(f"{sorted(unknown)[0]!r} is no verdict: expected {', '.join(VERDICTS)}")
     return {verdict: counts[verdict] for verdict in VERDICTS}
+
+
+def solved(task: str, verdicts: Sequence[str], answers: Sequence[str]) -> list[bool]:
+    """Whether each answer is correct, and for LTL about some word.
+
+    A trace that stands for no word at all (`&a!a;{1}`) satisfies every formula by the paper's
+    definition of correct, but solves nothing.
+    """
+    good = [verdict in GOOD for verdict in verdicts]
+    if task != "ltl":
+        return good
+    from itekit.tasks.ltl import is_empty  # needs Spot, which the other task does not
+
+    return [right and not is_empty(one) for right, one in zip(good, answers, strict=True)]

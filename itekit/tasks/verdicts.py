@@ -19,3 +19,6 @@ TIME_OUT = "time-out"
 """The check took too long; nothing is known."""
 
 VERDICTS = (EXACT, CORRECT, INCORRECT, INVALID, TIME_OUT)
+
+GOOD = (EXACT, CORRECT)
+"""What counts as correct."""
