@@ -122,31 +122,34 @@ class LogicEvaluation:
         }
 
     def generalization(self) -> dict:
-        """Counts of correct and exact answers over the grid: [G][L] each."""
+        """Counts of correct, solved and exact answers over the grid: [G][L] each."""
         name = self.experiment.set_name("-generalization")
         pairs = read_set(name, self.experiment.scale)["test"]
         solver, _ = choose_solver(self.network, pairs, None, self.progress)
-        verdicts = self._verdicts(pairs, solver.answers([formula for formula, _ in pairs]))
-        _, greedy = self._greedy(solver, pairs)
+        answers = solver.answers([formula for formula, _ in pairs])
+        verdicts = self._verdicts(pairs, answers)
+        done = solved(self.experiment.task, verdicts, answers)
+        greedy = self._greedy(solver, pairs)[1]
         cells = [(self.propositions(f), len(f)) for f, _ in pairs]
         rows = list(range(1, max(aps for aps, _ in cells) + 1))
         columns = list(range(1, max(length for _, length in cells) + 1))
-        tables = (np.zeros((len(rows), len(columns)), int) for _ in range(4))
-        samples, correct, exact, greedily = tables
-        for (aps, length), verdict, other in zip(cells, verdicts, greedy, strict=True):
-            samples[aps - 1, length - 1] += 1
-            correct[aps - 1, length - 1] += verdict in GOOD
-            exact[aps - 1, length - 1] += verdict == EXACT
-            greedily[aps - 1, length - 1] += other in GOOD
+        counted = {
+            "samples": [1] * len(pairs),
+            "correct": [verdict in GOOD for verdict in verdicts],
+            "solved": done,
+            "exact": [verdict == EXACT for verdict in verdicts],
+            "correct_greedy": [verdict in GOOD for verdict in greedy],
+        }
+        tables = {key: np.zeros((len(rows), len(columns)), int) for key in counted}
+        for key, values in counted.items():
+            np.add.at(tables[key], tuple(np.array(cells).T - 1), values)
+        samples, correct = tables["samples"], tables["correct"]
         filled = samples > 0
         grid = {
             "set": name,
             "propositions": rows,
             "lengths": columns,
-            "samples": samples.tolist(),
-            "correct": correct.tolist(),
-            "exact": exact.tolist(),
-            "correct_greedy": greedily.tolist(),
+            **{key: table.tolist() for key, table in tables.items()},
             "mean_correct_cells": float((correct[filled] / samples[filled]).mean()),
             "mean_correct_samples": float(correct.sum() / samples.sum()),
             "by_propositions": {
