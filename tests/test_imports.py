@@ -27,7 +27,8 @@ GROUPS = {
     "reference copies summary logic_summary timing step_parts embedding_costs efficiency",
     "plots": "plots",
     "shell": "panels satisfaction assignment_widgets status_tables "
-    "logic_widgets widgets readme notebooks batch report refresh doctor commands __main__",
+    "logic_widgets widgets readme notebooks batch report refresh doctor exercises student "
+    "commands __main__",
 }
 MAY_IMPORT = {
     "base": "base",

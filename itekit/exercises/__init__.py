@@ -1,0 +1,1 @@
+"""Exercises of the lessons: a module of checkers for each notebook, on one framework."""

@@ -1,0 +1,136 @@
+"""Exercises of notebook 02: integers and vectors, unique draws, large enough sets."""
+
+import math
+import random
+
+import torch
+
+from itekit.embedding_costs import smallest_dimension
+from itekit.exercises.framework import Exercise
+from itekit.random_vectors import (
+    integers_to_vectors,
+    random_vectors,
+    sampling_set_size,
+    vectors_to_integers,
+)
+
+POINTS, CORNERS = "neighboring_points", "hypercube_vertices"
+
+
+def _integer_of(vector):
+    return vectors_to_integers(POINTS, torch.tensor([vector]))[0].item()
+
+
+def _base_three(vector):
+    return sum((component + 1) * 3**k for k, component in enumerate(reversed(vector)))
+
+
+def _cases_integer_of(rng):
+    for _ in range(40):
+        d = rng.randint(1, 5)
+        integer = rng.randrange(3**d - 1)
+        vector = integers_to_vectors(POINTS, torch.tensor([integer]), d)[0]
+        yield ([int(component) for component in vector],)
+
+
+check_integer_of = Exercise(
+    "integer_of",
+    _integer_of,
+    _cases_integer_of,
+    {
+        _base_three: "the digits are read right, but the integers step over the zero vector: "
+        "beyond its place each vector has an integer that is one smaller.",
+        lambda vector: _integer_of(vector[::-1]): "the digits are read from the wrong end: the "
+        "first component is the most significant one.",
+        lambda vector: _base_three([c - 1 for c in vector]): "a component is a digit minus one, so "
+        "a digit is a component plus one.",
+    },
+)
+
+
+def _draw(count, d, rng):
+    generator = torch.Generator().manual_seed(rng.randrange(2**31))
+    return random_vectors(POINTS, count, d, generator).int()
+
+
+def _judge_draw(answer, count, d, rng):
+    if not isinstance(answer, list) or len(answer) != count:
+        found = len(answer) if hasattr(answer, "__len__") else answer
+        return f"expected {count} vectors, found {found}"
+    place = {}
+    for i, vector in enumerate(map(tuple, answer)):
+        if len(vector) != d or set(vector) - {-1, 0, 1}:
+            return f"vector {i} should have {d} components -1, 0 or 1, and is {vector}"
+        if not any(vector):
+            return f"vector {i} is the zero vector, which has no direction"
+        if place.setdefault(vector, i) != i:
+            return f"vectors {place[vector]} and {i} are the same: two tokens look alike"
+    return None
+
+
+def _cases_draw(rng):
+    for _ in range(60):
+        d = rng.randint(1, 4)
+        yield rng.randint(1, max(1, min(30, 3**d - 3))), d, random.Random(rng.randrange(1000))
+
+
+def _independent(count, d, rng):
+    return [[rng.choice((-1, 0, 1)) for _ in range(d)] for _ in range(count)]
+
+
+def _nothing_stepped_over(count, d, rng):
+    integers = rng.sample(range(3**d - 1), count)
+    return [[i // 3**k % 3 - 1 for k in reversed(range(d))] for i in integers]
+
+
+check_draw = Exercise(
+    "draw",
+    _draw,
+    _cases_draw,
+    {
+        _independent: "every component is drawn by itself. Draw integers instead, without "
+        "replacement, and turn them into vectors.",
+        _nothing_stepped_over: "the integers are different, but nothing steps over the one whose "
+        "digits are all 1.",
+    },
+    {
+        lambda answer, *_: any(not any(row) for row in answer): "one of the integers is the zero "
+        "vector: all its digits are 1. The middle hangs on d, not on the number of vectors.",
+        lambda answer, *_: len(set(map(tuple, answer))) < len(answer): "vectors repeat: draw "
+        "the integers without replacement (rng.sample of a range lists nothing).",
+    },
+    judge=_judge_draw,
+)
+
+
+def _cases_dimensions(rng):
+    edges = [(POINTS, 3**d - 1 + k) for d in (1, 2, 3, 5) for k in (0, 1)]
+    yield from edges + [(CORNERS, 2**d + k) for d in (1, 2, 5) for k in (0, 1)]
+    yield CORNERS, 1
+    for _ in range(30):
+        yield rng.choice((POINTS, CORNERS)), rng.randint(2, 2000)
+
+
+def _base(method):
+    return 3 if method == POINTS else 2
+
+
+check_dimensions = Exercise(
+    "dimensions",
+    smallest_dimension,
+    _cases_dimensions,
+    {
+        lambda method, count: max(1, math.floor(math.log(count, _base(method)))): "the logarithm "
+        "is rounded down, and the set is too small: round up.",
+        lambda method, count: max(
+            1, math.ceil(math.log(count, _base(method)) - 1e-9)
+        ): "neighboring points lack the zero vector: d dimensions hold 3^d - 1 of them.",
+        lambda method, count: max(1, math.ceil(math.log2(count) - 1e-9)): "both sets are treated "
+        "as hypercube vertices. Neighboring points have three values a component.",
+    },
+    {
+        lambda answer, expected, method, count: (
+            answer >= 1 and (sampling_set_size(method, answer) or 0) >= count
+        ): "that many dimensions are enough, but fewer would do."
+    },
+)

@@ -1,0 +1,309 @@
+"""Exercises: right answers pass, wrong ones are named; the notebooks and solutions fit them."""
+
+import contextlib
+import importlib
+import io
+import random
+import re
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+import torch
+
+from itekit.exercises.framework import Exercise, NotSolvedError
+from itekit.exercises.values import alike, difference, plain, show
+
+NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
+LESSONS = range(1, 14)
+EXERCISES = {
+    f"{n:02} {value.name}": value
+    for n in LESSONS
+    for name, value in vars(importlib.import_module(f"itekit.exercises.lesson_{n:02}")).items()
+    if name.startswith("check_")
+}
+MISTAKES = [
+    pytest.param(exercise, wrong, hint, id=f"{name} {number}")
+    for name, exercise in EXERCISES.items()
+    for number, (wrong, hint) in enumerate(exercise.mistakes.items(), 1)
+]
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+def called(exercise, function, seed=0, **more):
+    """What a call prints."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exercise(function, seed=seed, **more)
+    return printed.getvalue()
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_the_reference_is_right_and_nothing_is_calmly_not_solved(name):
+    exercise = EXERCISES[name]
+    for seed in range(3):
+        assert exercise.examine(exercise.reference, seed).solved
+
+    def raises(*arguments):
+        raise NotImplementedError
+
+    for unwritten in (lambda *arguments: None, lambda *arguments: ..., raises):
+        report = exercise.examine(unwritten, 0)
+        assert report.status == "not solved yet"
+        assert "\n" not in report.text
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_an_error_of_the_learners_is_shown_with_its_case(name):
+    def faulty(*arguments):
+        return {}["no such key"]
+
+    report = EXERCISES[name].examine(faulty, 0)
+    assert report.status == "error"
+    assert "KeyError: 'no such key'" in report.text
+    assert "in the line: return {}[" in report.text
+    assert f"    {EXERCISES[name].name}(" in report.text
+
+
+@pytest.mark.parametrize(("exercise", "wrong", "hint"), MISTAKES)
+def test_a_known_mistake_is_rejected_and_recognised(exercise, wrong, hint):
+    for seed in range(3):
+        report = exercise.examine(wrong, seed)
+        assert report.status == "wrong"
+        assert words(hint) in words(report.text)
+        assert "yours" in report.text and ("expected" in report.text or "possible" in report.text)
+
+
+def test_every_exercise_knows_two_mistakes_or_more():
+    assert {name for name, one in EXERCISES.items() if len(one.mistakes) < 2} == set()
+
+
+# Other wrong answers, and what has to be said of them. Each goes wrong on all seeds.
+WRONG = [
+    ("01 complete", lambda m, a: dict(m), "expected a dict with a new name for each"),
+    ("01 complete", lambda m, a: dict(zip(a, a[1:] + a[:1], strict=True)), "as the map says"),
+    ("01 canonical_pair", lambda s, t: s + t, "expected ("),
+    ("01 canonical_pair", lambda s, t: (t, s), "yours ("),
+    ("01 equal_up_to_names", lambda s, t: True, "these are free variables"),
+    ("01 substitute", lambda t, n, new: t, "another function"),
+    ("01 substitute", lambda t, n, new: 7, "not of the form"),
+    ("02 integer_of", lambda v: 0, "expected"),
+    ("02 draw", lambda n, d, rng: [[1] * d] * n, "vectors repeat"),
+    ("02 draw", lambda n, d, rng: [[0] * d] * n, "is the zero vector"),
+    ("02 draw", lambda n, d, rng: [[1] * d], "expected"),
+    ("02 dimensions", lambda method, count: 40, "fewer would do"),
+    ("03 letter_cosine", lambda b, c: 0.5, "yours 0.5"),
+    ("03 matrix", lambda L, alphas, betas: L, "shape ["),
+    ("03 adacos_loss", lambda s, c, t: s, "expected"),
+    ("03 settled_scale", lambda c, theta, classes: 100.0, "yours 100"),
+    ("04 attention", lambda q, k, v, mask: (q @ k.T).softmax(0) @ v, "expected ["),
+    ("04 rope_halves", lambda x, base: 2 * x, "keeps the length of a row"),
+    ("04 branches", lambda text, i: "L" * i, "expected '"),
+    ("04 branches", lambda text, i: "L" * 20, "deeper than the token stands"),
+    ("05 cell_mean", lambda strings, copies: 0.0, "yours 0"),
+    ("05 distance_with_swaps", lambda a, b: abs(len(a) - len(b)), "expected 1"),
+    ("05 decode", lambda model, rows, limit: [""] * rows, "the strings should be"),
+    ("05 extend", lambda U, n, d, betas: U, "shape ["),
+    ("06 rank_correlation", lambda x, y: 1.0, "yours 1"),
+    ("06 ranking", lambda records: [], "yours []"),
+    ("06 paired_change", lambda records, feature: 0.0, "expected"),
+    ("06 usable", lambda settings, m: settings, "expected ["),
+    ("07 infix", lambda text: text[::-1], "expected"),
+    ("07 globally", lambda f, after: set(range(len(after))), "too many: {"),
+    ("07 release", lambda f, g, after: set(), "missing: {"),
+    ("07 allows", lambda s, o, p, c: True, "expected False"),
+    ("08 teacher_forcing", lambda t, s, e: ([s, *t, e], t), "both lists have the same length"),
+    ("08 batches", lambda lengths, size, pool: [], "shape [0], expected ["),
+    ("08 beam_step", lambda going, log_p, K, end: ([], []), "yours ([], [])"),
+    ("09 is_right", lambda f, given: True, "expected False"),
+    ("09 merges", lambda f, label: True, "expected False"),
+    ("09 prime_implicants", lambda f: {"a1"}, "too many: {'a1'}"),
+    ("10 means", lambda s, c: (0.5, 0.5), "yours (0.5, 0.5)"),
+    ("10 ceiling", lambda s, known: 1.0, "yours 1"),
+    ("10 ahead", lambda results: set(), "missing: {("),
+    ("10 sign_test", lambda first, second: 0.05, "yours 0.05"),
+    ("11 perturb_backwards", lambda f, y: (f, y), "expected ("),
+    ("11 first_shares", lambda labels: dict.fromkeys("abc", 1 / 3), "0.3333"),
+    ("11 covariance_drop", lambda before, after: 0.0, "yours 0"),
+    ("12 undo", lambda answer, r: answer[::-1], "expected '"),
+    ("12 covariance_of", lambda solver, f, rs: 1.0, "yours 1"),
+    ("12 possible_values", lambda n: list(range(n)), "expected [0"),
+    ("12 covariance_of_meaning", lambda answers: 1.0, "yours 1"),
+    ("13 weights", lambda n, m, D, d: {"plain": 1, "proposed": 1}, "yours {'plain': 1"),
+    ("13 half", lambda elsewhere, n, D: elsewhere, "expected"),
+    ("13 cache_bytes", lambda *sizes: 0, "yours 0"),
+    ("13 tokens_decoded", lambda lengths, cached: sum(lengths), "1 + 2 + ... + T"),
+]
+
+
+@pytest.mark.parametrize(("name", "wrong", "expected"), WRONG)
+def test_other_wrong_answers_are_rejected_in_words(name, wrong, expected):
+    for seed in range(2):
+        text = EXERCISES[name].examine(wrong, seed).text
+        assert text.startswith("✗")
+        assert expected in words(text)
+
+
+# the framework
+
+
+def doubled(x):
+    return 2 * x
+
+
+SHORT = Exercise(
+    "double",
+    doubled,
+    lambda rng: [(rng.randint(1, 9),) for _ in range(20)] + [(0,), (50,)],
+    {lambda x: 2 + x: "that adds 2.", lambda x: x * x: "that squares."},
+    {lambda answer, expected, x: answer == x: "the number comes back as it was."},
+)
+
+
+def test_the_smallest_failing_case_is_shown_with_both_values():
+    text = SHORT.examine(lambda x: 2 * x if x < 7 else 7, 0).text
+    shown = re.search(r"double\((\d)\)\s+yours\s+7\s+expected\s+(\d+)", text)
+    assert int(shown[2]) == 2 * int(shown[1])
+    assert "The same cases again: check_double(double, seed=0)" in text
+
+
+def test_hints_need_all_answers_to_agree_and_signs_only_the_case_that_is_shown():
+    assert "that squares." in SHORT.examine(lambda x: x * x, 0).text
+    almost = SHORT.examine(lambda x: x * x if x != 50 else 0, 0).text
+    assert "squares" not in almost and "✗" in almost
+    assert "comes back" in SHORT.examine(lambda x: x if x < 9 else 0, 0).text
+
+
+def test_cases_are_fresh_unless_a_seed_is_given():
+    seen = []
+    for seed in (None, None, 5, 5):
+        seen.append([])
+        SHORT.examine(lambda x: seen[-1].append(x) or 2 * x, seed)
+    assert seen[2] == seen[3]
+    assert len({tuple(one) for one in seen}) == 3
+
+
+def test_must_raises_with_the_same_text_and_prints_when_solved():
+    with pytest.raises(NotSolvedError, match="wrong on .* of 22 cases"):
+        SHORT(lambda x: 3 * x, must=True)
+    assert called(SHORT, doubled, must=True) == "✓ double: right on all 22 cases.\n"
+    assert issubclass(NotSolvedError, AssertionError)
+
+
+def test_none_on_some_cases_is_a_missing_return():
+    text = SHORT.examine(lambda x: 2 * x if x else None, 0).text
+    assert "double(0)" in text and "does every way through the function end in a return" in text
+
+
+def test_what_is_not_a_function_and_what_takes_other_arguments_is_said():
+    assert "found 3; expected a function" in SHORT.examine(3).text
+    assert "TypeError" in SHORT.examine(lambda: 3, 0).text
+
+
+def test_prints_of_the_learners_are_shown_for_the_case_that_failed_only():
+    def chatty(x):
+        print("I was given", x)
+        return 2 * x if x else 1
+
+    text = SHORT.examine(chatty, 0).text
+    assert text.count("I was given") == 1 and "I was given 0" in text
+    assert called(SHORT, lambda x: print("noise") or 2 * x) == "✓ double: right on all 22 cases.\n"
+
+
+def test_arguments_that_the_learner_changes_do_no_harm():
+    exercise = Exercise("total", sum, lambda rng: [([1, 2],), ([3],)])
+
+    def greedy(numbers):
+        result = 0
+        while numbers:
+            result += numbers.pop()
+        return result + 1
+
+    text = exercise.examine(greedy, 0).text
+    assert "total([3])" in text and "expected  3" in text
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected", "same"),
+    [
+        (torch.tensor([1.0, 2.0], requires_grad=True), [1, 2], True),
+        (np.float32(0.1), 0.1, True),
+        ((x for x in (1, 2)), [1, 2], True),
+        ((1, (2, 3)), [1, [2, 3]], True),
+        (torch.tensor([[1.0, 2.0]]), [1, 2], False),
+        ({"a": 0.1 + 0.2}, {"a": 0.3}, True),
+        ({"a": 1, "b": 2}, {"a": 1}, False),
+        (float("nan"), float("nan"), True),
+        (1.0, float("nan"), False),
+        ({1, 2}, {2, 1}, True),
+        ("ab", ["a", "b"], False),
+        (True, 1, True),
+    ],
+)
+def test_values_are_compared_by_what_they_mean(answer, expected, same):
+    assert alike(plain(answer), plain(expected)) == same
+
+
+def test_differences_name_the_shape_or_the_first_place():
+    assert difference([[1, 2]], [[1], [2]]) == "shape [1, 2], expected [2, 1]"
+    assert difference([[1, 2], [3, 4]], [[1, 2], [3, 5]]) == "at [1][1]: 4, expected 5"
+    assert difference({"a"}, {"b"}) == "missing: {'b'}; too many: {'a'}"
+    assert show(torch.tensor([[1.0, 0.33333], [2.0, 3.0]])) == "[[1, 0.3333],\n [2, 3]]"
+    assert len(show("x" * 5000)) < 1000
+
+
+# the notebooks
+
+
+def lesson(n):
+    (path,) = NOTEBOOKS.glob(f"{n:02}_*.ipynb")
+    return path
+
+
+def exercise_cells(n):
+    cells = nbformat.read(lesson(n), 4).cells
+    return [
+        (before.source, cell.source)
+        for before, cell in zip(cells, cells[1:], strict=False)
+        if "exercise" in cell.metadata.get("tags", [])
+    ]
+
+
+def checked(sources):
+    return re.findall(r"^check_(\w+)\(", "\n".join(sources), re.MULTILINE)
+
+
+@pytest.mark.parametrize("n", LESSONS)
+def test_a_lesson_has_three_exercises_with_difficulty_and_minutes_and_stubs_that_run(n):
+    cells = exercise_cells(n)
+    assert len(cells) >= 3
+    for number, (text, _) in enumerate(cells, 1):
+        assert re.match(rf"### Exercise {number} · .+\n\n[●○]{{3}} · \d+ minutes\n\n", text), text
+    own = [name.split()[1] for name in EXERCISES if name.startswith(f"{n:02}")]
+    assert sorted(checked(source for _, source in cells)) == sorted(own)
+    for _, source in cells:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(compile(source, lesson(n).name, "exec"), {})
+        assert "not solved yet" in printed.getvalue()
+
+
+@pytest.mark.parametrize("n", LESSONS)
+def test_the_solutions_solve_every_exercise_of_the_lesson(n):
+    cells = nbformat.read(NOTEBOOKS / "solutions" / lesson(n).name, 4).cells
+    code = [cell.source for cell in cells if cell.cell_type == "code"]
+    assert checked(code) == checked(source for _, source in exercise_cells(n))
+    assert sum(source.count("must=True") for source in code) == len(checked(code))
+    space = {}
+    for source in code:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(compile(source, f"solutions to lesson {n}", "exec"), space)
+        assert "✓" in printed.getvalue() or "check_" not in source
+
+
+def test_every_case_generator_takes_nothing_but_its_own_randomness():
+    for exercise in EXERCISES.values():
+        once, again = (str(plain(list(exercise.cases(random.Random(3))))) for _ in "ab")
+        assert re.sub(r"at 0x\w+", "", once) == re.sub(r"at 0x\w+", "", again)
