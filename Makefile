@@ -1,6 +1,7 @@
 # make run    the set-up, then the tour notebook executed on shipped checkpoints -> reports/
 # make test   the set-up, then ruff, the unit tests, and every notebook at smoke size
 # make lab    JupyterLab, opened on the tour
+# make test-browser   the set-up, then lessons in a real JupyterLab in headless Chromium
 # make bench  the benchmarks, one after another
 # make refresh    execute every notebook in place at lab size, outputs kept
 # make clean      remove reports and caches (make distclean: the environment too)
@@ -27,7 +28,7 @@ NOTEBOOKS := $(wildcard notebooks/*.ipynb notebooks/solutions/*.ipynb)
 BENCHMARKS := $(sort $(wildcard tests/benchmarks/bench_*.py))
 WORKERS ?= 2
 
-.PHONY: run test lab bench refresh doctor setup clean distclean
+.PHONY: run test test-browser lab bench refresh doctor setup clean distclean
 
 setup: $(READY)
 
@@ -59,6 +60,12 @@ test: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
 	$(if $(NOTEBOOKS),$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope \
 		--nbval-lax --nbval-cell-timeout=180 $(NOTEBOOKS))
+
+test-browser: export OMP_NUM_THREADS = 1
+test-browser: export ITEKIT_SCALE = smoke
+test-browser: $(READY)
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -r tests/browser/requirements.txt
+	$(BIN)/python -m pytest -c tests/browser/pytest.ini --rootdir tests/browser tests/browser
 
 lab: $(READY)
 	$(BIN)/python -m jupyter lab $(LAB_OPTIONS) notebooks/00_tour.ipynb

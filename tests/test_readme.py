@@ -31,7 +31,7 @@ def section(name: str) -> str:
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith("make ")])
 def test_make_commands_exist(command):
     words = shlex.split(command)[1:]
-    rules = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.M)
+    rules = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M)
     assert words[0] in rules
     for variable, value in (word.split("=") for word in words[1:]):
         assert re.search(rf"^{variable} \?=", (ROOT / "Makefile").read_text(), re.M)
