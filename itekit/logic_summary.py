@@ -15,6 +15,7 @@ from itekit.summary import SCALES, markdown_table
 # What a row of the paper's tables tells, and where it is in a result.
 COLUMNS = {
     "correct": "correct",
+    "solved": "of it: about some word",
     "exact": "exact",
     "heatmap-mean-correct": "correct over the grid",
     "beyond": "of it: more APs than in training",
@@ -67,11 +68,12 @@ def our_rate(result: dict, column: str) -> float | None:
 
     Args:
         column: a key of COLUMNS. The mean over the grid weighs every cell alike, as the paper's;
-            "beyond" is the rate over the problems of its rows past the training APs.
+            "beyond" is the rate over the problems of its rows past the training APs; "solved" is
+            the rate of correct answers that stand for some word (ours, see `datasets.checking`).
     """
     found = result["result"]
-    if column in ("correct", "exact"):
-        return found["test"][column]
+    if column in ("correct", "solved", "exact"):
+        return found["test"].get(column)
     grid = found["generalization"]
     if column == "heatmap-mean-correct":
         return grid["mean_correct_cells"]
