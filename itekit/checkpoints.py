@@ -26,18 +26,23 @@ def save_checkpoint(
     modules: dict[str, nn.Module],
     metadata: dict,
     tensors: dict[str, torch.Tensor] | None = None,
+    dtype: torch.dtype | None = None,
 ) -> None:
     """Write modules, further tensors and JSON metadata to `path`, atomically.
+
+    Args:
+        dtype: what the modules' floating-point tensors are rounded to; default: nothing.
 
     Raises:
         OSError: the file cannot be written, the disk is full.
     """
     state = {
-        f"{name}.{key}": value.detach().to("cpu").contiguous()
+        f"{name}.{key}": value.detach().to("cpu", dtype if value.is_floating_point() else None)
         for name, module in modules.items()
         for key, value in module.state_dict().items()
     }
-    state |= {k: v.detach().to("cpu").contiguous() for k, v in (tensors or {}).items()}
+    state |= {key: value.detach().to("cpu") for key, value in (tensors or {}).items()}
+    state = {key: value.contiguous() for key, value in state.items()}
     entry = json.dumps({"format": FORMAT, **metadata})
     with atomic_path(path) as temporary:
         try:

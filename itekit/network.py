@@ -103,10 +103,16 @@ class Network:
         other.trained = self.trained
         return other.train(False)
 
-    def save(self, path: Path, extra: dict | None = None, tensors: dict | None = None) -> None:
+    def save(
+        self,
+        path: Path,
+        extra: dict | None = None,
+        tensors: dict | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         """Write a checkpoint, atomically; see `checkpoints.save_checkpoint`."""
         metadata = {"experiment": self.experiment.to_json(), "trained": self.trained}
-        save_checkpoint(path, self.modules, metadata | (extra or {}), tensors)
+        save_checkpoint(path, self.modules, metadata | (extra or {}), tensors, dtype)
 
     @classmethod
     def load(cls, path: Path, experiment: Experiment | None = None) -> "Network":

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from itekit.evaluation import GridEvaluation
 from itekit.experiments import experiment, from_json
@@ -75,11 +76,14 @@ def load_or_train(
 def publish(made: Experiment, directory: Path) -> list[Path]:
     """Copy a finished run to data/: its network, and its log thinned to some 200 records.
 
+    Weights are rounded to float16, half the size. What an evaluation of the run itself gives may
+    differ in the last digits.
+
     Raises:
         CheckpointError: the run in `directory` is not finished, or is of another experiment.
     """
     network = Network.load(Path(directory) / FINISHED, made)
-    network.save(checkpoint_path(made))
+    network.save(checkpoint_path(made), dtype=torch.float16)
     records = read_log(directory)
     every = max(1, len(records) // LOG_RECORDS)
     thinned = [r for i, r in enumerate(records) if i % every == every - 1 or "validation_loss" in r]

@@ -44,6 +44,16 @@ def test_a_network_comes_back_as_it_was_saved(name, tmp_path):
         assert torch.equal(found, expected)
 
 
+def test_rounded_weights_are_computed_with_in_full_precision(tmp_path):
+    network, path = tiny_network(SMALL[0], seed=5), tmp_path / "a.safetensors"
+    network.save(path, dtype=torch.float16)
+    assert {t.dtype for t in read_checkpoint(path)[0].values()} == {torch.float16}
+    loaded, batch = Network.load(path), mixed_batch(network)
+    for found, expected in zip(answers(loaded, batch), answers(network, batch), strict=True):
+        assert found.dtype == torch.float32 and torch.allclose(found, expected, atol=0.02)
+        assert not torch.equal(found, expected)
+
+
 @pytest.fixture
 def saved(tmp_path) -> Path:
     tiny_network().save(tmp_path / "run.safetensors")
