@@ -27,7 +27,7 @@ GROUPS = {
     "reference copies summary logic_summary timing step_parts embedding_costs efficiency",
     "plots": "plots",
     "shell": "panels satisfaction assignment_widgets status_tables "
-    "logic_widgets widgets readme notebooks batch report refresh doctor exercises student "
+    "logic_widgets widgets readme notebooks batch report refresh doctor exercises student explorer "
     "commands __main__",
 }
 MAY_IMPORT = {
