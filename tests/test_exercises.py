@@ -81,6 +81,16 @@ def test_every_exercise_knows_two_mistakes_or_more():
     assert {name for name, one in EXERCISES.items() if len(one.mistakes) < 2} == set()
 
 
+def never_drops(model, rows, limit):
+    """Asks about all rows to the end, and throws away what the ended ones say."""
+    written, ended = {row: "" for row in range(rows)}, set()
+    for _ in range(limit):
+        for row, token in model(written).items():
+            ended |= {row} if token == "." else set()
+            written[row] += "" if row in ended else token
+    return [*written.values()]
+
+
 # Other wrong answers, and what has to be said of them. Each goes wrong on all seeds.
 WRONG = [
     ("01 complete", lambda m, a: dict(m), "expected a dict with a new name for each"),
@@ -94,6 +104,7 @@ WRONG = [
     ("02 draw", lambda n, d, rng: [[1] * d] * n, "vectors repeat"),
     ("02 draw", lambda n, d, rng: [[0] * d] * n, "is the zero vector"),
     ("02 draw", lambda n, d, rng: [[1] * d], "expected"),
+    ("02 draw", lambda n, d, rng: {(1,) * d}, "found a value of type set"),
     ("02 dimensions", lambda method, count: 40, "fewer would do"),
     ("03 letter_cosine", lambda b, c: 0.5, "yours 0.5"),
     ("03 matrix", lambda L, alphas, betas: L, "shape ["),
@@ -106,12 +117,15 @@ WRONG = [
     ("05 cell_mean", lambda strings, copies: 0.0, "yours 0"),
     ("05 distance_with_swaps", lambda a, b: abs(len(a) - len(b)), "expected 1"),
     ("05 decode", lambda model, rows, limit: [""] * rows, "the strings should be"),
+    ("05 decode", never_drops, "had ended and was asked again: drop rows"),
     ("05 extend", lambda U, n, d, betas: U, "shape ["),
     ("06 rank_correlation", lambda x, y: 1.0, "yours 1"),
     ("06 ranking", lambda records: [], "yours []"),
     ("06 paired_change", lambda records, feature: 0.0, "expected"),
     ("06 usable", lambda settings, m: settings, "expected ["),
     ("07 infix", lambda text: text[::-1], "expected"),
+    ("07 globally", lambda f, after: [*f], "of type list, expected set"),
+    ("12 undo", lambda answer, r: print(answer), "does every way through the function end"),
     ("07 globally", lambda f, after: set(range(len(after))), "too many: {"),
     ("07 release", lambda f, g, after: set(), "missing: {"),
     ("07 allows", lambda s, o, p, c: True, "expected False"),

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from itekit.exercises.values import DIFFERENT, alike, call_text, difference, plain, show
 
 RUN_AGAIN = "Replace the ... by your own code, and run this cell again."
+NO_VALUE = "no value: does every way through the function end in a return?"
 NOT_A_FUNCTION = "expected a function: hand it over without calling it, as in check(f)"
 
 INDENT = {"initial_indent": "  ", "subsequent_indent": "  "}
@@ -107,6 +108,8 @@ class Exercise:
         cases = list(self.cases(random.Random(seed)))
         attempts = [self._attempt(function, case) for case in cases]
         if all(one.nothing for one in attempts):
+            if all(one.error is None for one in attempts) and _written(function):
+                return Report("wrong", f"✗ {self.name}: {NO_VALUE}")
             return Report("not solved yet", f"○ {self.name}: not solved yet. {RUN_AGAIN}")
         wrong = [one for one in attempts if one.problem]
         if not wrong:
@@ -138,7 +141,7 @@ class Exercise:
 
     def _problem(self, attempt: Attempt, given: tuple) -> str:
         if attempt.nothing and attempt.expected is not None:
-            return "no value: does every way through the function end in a return?"
+            return NO_VALUE
         try:
             if self.judge:
                 return self.judge(attempt.answer, *given) or ""
@@ -182,6 +185,11 @@ class Exercise:
 def _labelled(label: str, text: str) -> str:
     indent = "    " if not label else f"    {label:<10}"
     return indent + text.replace("\n", "\n" + " " * len(indent))
+
+
+def _written(function: Callable) -> bool:
+    """Whether there is code in a function: it uses a name other than its parameters."""
+    return bool(getattr(getattr(function, "__code__", None), "co_names", ()))
 
 
 def _place(error: Exception, function: Callable) -> str:

@@ -91,16 +91,18 @@ class Writer:
     """A model for `decode`: writes its strings, token by token, and notes what it was asked."""
 
     def __init__(self, plans):
-        self.plans, self.asked_again, self.calls = plans, None, 0
+        self.plans, self.asked_again, self.calls, self.ended = plans, None, 0, set()
 
     def __call__(self, prefixes):
         self.calls += 1
         tokens = {}
         for row, prefix in prefixes.items():
             written, plan = "".join(prefix), self.plans[row] + "."
-            if "." in written or not plan.startswith(written):
+            if row in self.ended or not plan.startswith(written):
                 self.asked_again = row
             tokens[row] = plan[len(written)] if len(written) < len(plan) else "?"
+            if tokens[row] == ".":
+                self.ended.add(row)
         return tokens
 
     def __repr__(self):

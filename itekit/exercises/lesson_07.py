@@ -102,6 +102,8 @@ check_globally = Exercise(
         _eventually: "that is F f: at some later time. G f is at all of them.",
         _no_loop: "the word does not end at the last letter: the cycle comes again, from its "
         "beginning, so that earlier times of the cycle are later times too.",
+        lambda f, after: set(): "from nothing comes nothing: this is the least solution, as for U. "
+        "G f is the greatest one. Start with all times, and take away.",
         _whole_cycle: "f has to hold on the way into the cycle too, not only now and in it.",
     },
 )

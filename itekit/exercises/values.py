@@ -64,6 +64,8 @@ def difference(answer, expected) -> str:
     if isinstance(answer, (set, frozenset)) and isinstance(expected, (set, frozenset)):
         parts = {"missing": expected - answer, "too many": answer - expected}
         return "; ".join(f"{word}: {show(one)}" for word, one in parts.items() if one)
+    if isinstance(expected, (set, frozenset, Mapping)):
+        return f"a value of type {type(answer).__name__}, expected {type(expected).__name__}"
     return DIFFERENT
 
 

@@ -207,6 +207,16 @@ class Panel:
                 return self.text()
         raise TimeoutError(f"{self.lesson.name}: {what}: no answer in {ANSWER} seconds")
 
+    def shows(self, text: str) -> str:
+        """Wait until the panel shows a text; returns all that it shows."""
+        self.locator.get_by_text(text).first.wait_for(timeout=1000 * ANSWER)
+        self.lesson.picture("shows " + re.sub(r"\W+", "-", text))
+        return self.text()
+
+    def turn(self, page: str) -> str:
+        """Turn to a page of the panel's tabs."""
+        return self._answer(self.locator.get_by_role("tab", name=page).click, f"turn to {page}")
+
     def type(self, text: str, label: str) -> str:
         """Type into a text box; returns what the panel then shows."""
         box = self.locator.get_by_label(label, exact=True)

@@ -50,3 +50,18 @@ def test_ltl_training(open_lesson):
     panel = open_lesson("08_ltl_training").panel("widgets.interactive_output(solve_and_show")
     assert "Spot:" in panel.type("a U (b & X !a)", "formula")
     assert "✗" in panel.type("a U (", "formula")
+
+
+def test_explorer(open_lesson):
+    panel = open_lesson("explorer").panel("Explorer(task=task")
+    panel.shows("says Spot")
+    panel.type("a & (b", "formula")
+    panel.shows("^")  # where the text goes wrong
+    panel.type("a & X b", "formula")
+    panel.shows("says Spot")
+    panel.press("Shuffle the names")
+    panel.shows("says Spot")
+    for page in ("Many renamings", "Redraw and verify", "Attention"):
+        panel.turn(page)
+    panel.press("propositional")
+    panel.shows("says py-aiger")
