@@ -100,9 +100,10 @@ def redraw(network: Network, tries: int = 10, progress: bool = True) -> dict:
     """Solved problems against the number of tries, on the test split and on the grid; JSON."""
     retries, experiment = Retries(network, progress), network.experiment
     result = {"tries": tries, "method": "random parts" if retries.is_random else "renamings"}
-    for part, kind in (("test", "35"), ("generalization", "-generalization")):
+    parts = ("test", "35", experiment.samples), ("generalization", "-generalization", None)
+    for part, kind, most in parts:
         name = experiment.set_name(kind)
-        pairs = read_set(name, experiment.scale)["test"][: experiment.samples]
+        pairs = read_set(name, experiment.scale)["test"][:most]
         best, any_beam = retries.solved_at(pairs, tries)
         counts = np.array([len(used_tokens(formula, experiment.names)) for formula, _ in pairs])
         groups = {"all": counts >= 0} | {str(k): counts == k for k in np.unique(counts)}

@@ -159,7 +159,11 @@ def test_a_trace_without_words_solves_nothing(monkeypatch):
 
 def test_redraw_of_a_perfect_network_needs_one_try_and_renamed_tries_are_undone(monkeypatch):
     monkeypatch.setattr(Solver, "_decode", by_label("ltl"))
-    found = redraw(tiny_logic_network("ltl/proposed"), 2, progress=False)
+    network = tiny_logic_network("ltl/proposed")
+    found = redraw(network, 2, progress=False)
+    grid = read_set("ltl-generalization", "smoke")["test"]
+    assert found["test"]["samples"]["all"] == network.experiment.samples < len(grid)
+    assert found["generalization"]["samples"]["all"] == len(grid)
     assert found["test"]["solved"]["all"] == [1.0, 1.0]
     assert found["generalization"]["averaged"]["10"]["all"] == 1.0
     retries = Retries(tiny_logic_network("ltl/alpha-renaming"), progress=False)
