@@ -3,6 +3,7 @@
 # make lab    JupyterLab, opened on the tour
 # make test-browser   the set-up, then lessons in a real JupyterLab in headless Chromium
 # make bench  the benchmarks, one after another
+# make llm    the offline language model of notebook 14 (127 MB)
 # make refresh    execute every notebook in place at lab size, outputs kept
 # make clean      remove reports and caches (make distclean: the environment too)
 #
@@ -28,7 +29,7 @@ NOTEBOOKS := $(wildcard notebooks/*.ipynb notebooks/solutions/*.ipynb)
 BENCHMARKS := $(sort $(wildcard tests/benchmarks/bench_*.py))
 WORKERS ?= 2
 
-.PHONY: run test test-browser lab bench refresh doctor setup clean distclean
+.PHONY: run test test-browser lab bench llm refresh doctor setup clean distclean
 
 setup: $(READY)
 
@@ -73,6 +74,11 @@ lab: $(READY)
 bench: $(READY)
 	@$(if $(BENCHMARKS),,echo "no benchmarks in tests/benchmarks")
 	@set -e; for file in $(BENCHMARKS); do echo "== $$file"; $(BIN)/python "$$file"; done
+
+# Without dependencies: see the file. What it installs stays when the set-up runs again.
+llm: $(READY)
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps \
+		-r itekit/llm/requirements.txt
 
 refresh: $(READY)
 	$(BIN)/python -m itekit refresh

@@ -6,9 +6,9 @@ Bad input ends with one message and exit code 2, a run that failed with exit cod
 import argparse
 import sys
 
-from itekit.commands import efficiency, kit, notebooks, search, sets, student, training
+from itekit.commands import efficiency, kit, llm, notebooks, search, sets, student, training
 
-MODULES = (notebooks, training, search, sets, efficiency, student, kit)
+MODULES = (notebooks, training, search, sets, efficiency, llm, student, kit)
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -132,6 +132,18 @@ def check_browser() -> Row:
     return Row("browser", "missing", "no Chrome or Chromium for PNG figures", mend, required=False)
 
 
+def check_language_model() -> Row:
+    """The offline language model of notebook 14."""
+    from itekit.llm.offline import MissingModelError, offline_model
+
+    try:
+        found = offline_model().path.name
+    except MissingModelError as error:
+        found, _, mend = str(error).partition("; ")
+        return Row("language model", "missing", found, f"only notebook 14: {mend}", required=False)
+    return Row("language model", "ok", found, required=False)
+
+
 def check_packages(name: str, packages: str) -> Callable[[], Row]:
     """Return a check that imports packages (names between blanks) and lists their versions."""
 
@@ -157,6 +169,8 @@ CHECKS: tuple[tuple[str, bool, Callable[[], Row]], ...] = (
     ("figures", True, check_packages("figures", "plotly kaleido latex2mathml")),
     ("Graphviz dot", False, check_dot),
     ("browser", False, check_browser),
+    ("OpenAI's client", True, check_packages("OpenAI's client", "openai")),
+    ("language model", False, check_language_model),
 )
 
 

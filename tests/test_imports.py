@@ -24,11 +24,11 @@ GROUPS = {
     "training": "runlog provenance schedule checkpoints network execution validation training "
     "stepping decoding",
     "evaluation": "evaluation search solving covariance logic_evaluation redraw results "
-    "reference copies summary logic_summary timing step_parts embedding_costs efficiency",
+    "reference copies summary logic_summary timing step_parts embedding_costs efficiency llm",
     "plots": "plots",
     "shell": "panels satisfaction assignment_widgets status_tables "
     "logic_widgets widgets readme notebooks batch report refresh doctor exercises student explorer "
-    "commands __main__",
+    "llm_widgets commands __main__",
 }
 MAY_IMPORT = {
     "base": "base",
