@@ -120,13 +120,13 @@ class Network:
 
         Args:
             experiment: what the checkpoint is expected to be of, the evaluation's settings
-                left aside; by default whatever it says.
+                left aside; by default whatever it says. For a task of your own it is needed.
 
         Raises:
             CheckpointError: missing, damaged, or of other settings than expected.
         """
         tensors, metadata = read_checkpoint(path)
-        saved = read_settings(path, metadata)
+        saved = read_settings(path, metadata, experiment)
         if experiment is not None:
             check_settings(path, saved, experiment)
         network = cls.build(experiment or saved)
@@ -135,14 +135,21 @@ class Network:
         return network.train(False)
 
 
-def read_settings(path: Path, metadata: dict) -> Experiment:
+def read_settings(path: Path, metadata: dict, expected: Experiment | None = None) -> Experiment:
     """The experiment that a checkpoint's metadata holds.
+
+    Args:
+        expected: what it should be; where the settings are of its kind, so is the result, also
+            for a kind of experiment that is defined outside the kit.
 
     Raises:
         CheckpointError: there is none, or it cannot be read.
     """
     try:
-        return from_json(metadata["experiment"])
+        found = metadata["experiment"]
+        if expected is not None and set(found) <= set(expected.to_json()):
+            return type(expected).from_json(found)
+        return from_json(found)
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{path}: no readable settings ({error!r})") from error
 

@@ -172,7 +172,8 @@ class Trainer:
     def _resume(self) -> None:
         path = self.directory / CHECKPOINT
         tensors, metadata = read_checkpoint(path)
-        check_settings(path, read_settings(path, metadata), self.experiment)
+        saved = read_settings(path, metadata, self.experiment)
+        check_settings(path, saved, self.experiment)
         if "step" not in metadata:
             raise CheckpointError(f"{path}: a network without the state of its training")
         load_modules(path, self.network.modules, tensors)
