@@ -73,7 +73,7 @@ def jupyter_lab(folder: Path, log: Path) -> Iterator[str]:
         server = subprocess.Popen(command, env=os.environ | own, stdout=output, stderr=output)
         try:
             _wait(lambda: _answers(port), START, f"JupyterLab does not start: see {log}")
-            yield f"http://127.0.0.1:{port}/lab/tree/{{}}?token={token}"
+            yield f"http://127.0.0.1:{port}/lab/tree/{{}}?reset&token={token}"
         finally:
             server.terminate()
             server.wait(30)
