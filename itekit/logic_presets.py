@@ -9,6 +9,8 @@ with prop. Variants:
     per-sample          a random part for each problem of a batch (ours)
     canonical           problems renamed by first appearance, ordinary embeddings (ours)
     canonical-proposed  the same with the proposed embeddings (ours)
+    by-appearance, by-appearance-plain, by-appearance-alpha-renaming    propositional labels in
+                        the order of the formula, not of the names (ours)
 
 On perturbed and limited data there are proposed, plain, alpha-renaming and canonical only. There
 alpha-renaming has as many embeddings as training has propositions, as in the paper, since more
@@ -40,6 +42,13 @@ VARIANTS = types.MappingProxyType(
         "per-sample": {"embedding": _PROPOSED, "per_sample": True},
         "canonical": {"embedding": _LEARNED, "canonical": True},
         "canonical-proposed": {"embedding": _PROPOSED, "canonical": True},
+    }
+)
+_BY_APPEARANCE = types.MappingProxyType(
+    {
+        f"by-appearance{name and '-' + name}": VARIANTS[name or "proposed"]
+        | {"label_order": "appearance"}
+        for name in ("", "plain", "alpha-renaming")
     }
 )
 
@@ -90,12 +99,15 @@ _KINDS = ("", "-perturbed", "-limited")
 
 _ON_OTHER_DATA = ("proposed", "plain", "alpha-renaming", "canonical")
 
+
+def _variants(family: str) -> tuple[str, ...]:
+    if "-" in family:
+        return _ON_OTHER_DATA
+    return (*VARIANTS, *_BY_APPEARANCE) if family == "prop" else tuple(VARIANTS)
+
+
 FAMILIES = tuple(prefix + kind for prefix in _TASKS for kind in _KINDS)
-NAMES = tuple(
-    f"{family}/{variant}"
-    for family in FAMILIES
-    for variant in (_ON_OTHER_DATA if "-" in family else VARIANTS)
-)
+NAMES = tuple(f"{family}/{variant}" for family in FAMILIES for variant in _variants(family))
 
 
 def logic_experiment(name: str, scale: str, seed: int) -> LogicExperiment:
@@ -112,7 +124,7 @@ def logic_experiment(name: str, scale: str, seed: int) -> LogicExperiment:
         settings["test_propositions"] = settings["propositions"]
     if variant == "full-vocabulary":
         source, settings["propositions"] = f"{prefix}35-10ap", settings["test_propositions"]
-    settings |= VARIANTS[variant]
+    settings |= (VARIANTS | _BY_APPEARANCE)[variant]
     return LogicExperiment(
         name,
         scale,

@@ -58,6 +58,15 @@ def canonical_pair(pair: Pair, vocabulary: Vocabulary) -> Pair:
     return canonical_renaming(pair[0] + pair[1], names, names).apply_pair(*pair)
 
 
+def by_appearance(pair: Pair) -> Pair:
+    """A propositional problem, the literals of its label in the order in which its formula first
+    names their propositions. The label of a renamed problem is then the renamed label, letter by
+    letter; labels sorted by name change their order."""
+    formula, label = pair
+    literals = [label[i : i + 2] for i in range(0, len(label), 2)]
+    return formula, "".join(sorted(literals, key=lambda literal: formula.index(literal[0])))
+
+
 @dataclass(frozen=True, eq=False)
 class Problems:
     """Problems and their labels as arrays, each row closed with the end token.
@@ -73,15 +82,13 @@ class Problems:
     target_lengths: np.ndarray
 
     @classmethod
-    def of(cls, pairs: Sequence[Pair], vocabulary: Vocabulary, canonical: bool = False):
+    def of(cls, pairs: Sequence[Pair], vocabulary: Vocabulary):
         """Pack (formula, label) pairs.
 
         Raises:
             UnknownTokenError: a token, for instance an atomic proposition, that the vocabulary
                 lacks; the message names the pair's formula or label.
         """
-        if canonical:
-            pairs = [canonical_pair(pair, vocabulary) for pair in pairs]
         columns = []
         for kind, texts in zip(("formulas", "labels"), zip(*pairs, strict=True), strict=True):
             try:

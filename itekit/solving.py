@@ -17,7 +17,7 @@ from itekit.alpha import canonical_renaming
 from itekit.decoding import beam, greedy
 from itekit.evaluation import TEST_SEED, median_draw
 from itekit.network import Network, seeded
-from itekit.pairs import Pair, Problems, encode_texts
+from itekit.pairs import Pair, encode_texts
 from itekit.vocabulary import Vocabulary
 
 DECODING_TOKENS = 8192  # formulas × beams × length decoded at once
@@ -116,7 +116,7 @@ class Solver:
     @torch.no_grad()
     def loss(self, pairs: Sequence[Pair]) -> float:
         """Mean cross-entropy of the unscaled logits on the labels of some problems."""
-        problems = Problems.of(pairs, self.vocabulary, self.experiment.canonical)
+        problems = self.experiment.problems(pairs, self.vocabulary)
         total, count = 0.0, 0
         order = problems.source_lengths.argsort(kind="stable")
         for start in range(0, len(order), 128):

@@ -1,11 +1,12 @@
 """What each task adds to an experiment: copying, and the two logics."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from itekit.data import CopyingStream
 from itekit.datasets.sets import read_set
-from itekit.pairs import PairStream, Problems
+from itekit.pairs import Pair, PairStream, Problems, by_appearance, canonical_pair
 from itekit.settings import Experiment
 from itekit.tasks.copying import CopyingData, EvaluationGrid, copying_vocabulary
 from itekit.tasks.vocabularies import LANGUAGES, PREFIXES, logic_vocabulary, operand_counts
@@ -69,6 +70,8 @@ class LogicExperiment(Experiment):
         renamed: problems of each number of propositions at most for alpha-covariance.
         variants: renamings of each of them at most.
         canonical: rename problems by first appearance in the formula; undone in the answers.
+        label_order: the order of the literals in propositional labels: by "name", as the sets
+            have them, or by first "appearance" in the formula.
 
     Raises:
         ValueError: settings out of range, or that contradict each other.
@@ -84,6 +87,7 @@ class LogicExperiment(Experiment):
     renamed: int = 1000
     variants: int = 120
     canonical: bool = False
+    label_order: str = "name"
 
     EVALUATION: ClassVar[tuple[str, ...]] = (
         "draws",
@@ -104,6 +108,11 @@ class LogicExperiment(Experiment):
                 raise ValueError(f"{name} must be 1 or more, found {getattr(self, name)}")
         if self.variants < 2:
             raise ValueError(f"alpha-covariance needs 2 variants or more, found {self.variants}")
+        orders = ("name", "appearance") if self.task == "propositional" else ("name",)
+        if self.label_order not in orders:
+            raise ValueError(
+                f"unknown label_order {self.label_order!r}: expected one of {', '.join(orders)}"
+            )
         if self.test_propositions < self.propositions:
             raise ValueError(
                 f"test_propositions must be {self.propositions} or more, as at training, "
@@ -132,10 +141,17 @@ class LogicExperiment(Experiment):
         """The set of a kind ("35", "-generalization", ...) of this task."""
         return f"{PREFIXES[self.task]}{kind}"
 
+    def problems(self, pairs: Sequence[Pair], vocabulary: Vocabulary) -> Problems:
+        """Problems as this experiment has them: renamed or reordered, and packed."""
+        if self.label_order == "appearance":
+            pairs = [by_appearance(pair) for pair in pairs]
+        if self.canonical:
+            pairs = [canonical_pair(pair, vocabulary) for pair in pairs]
+        return Problems.of(pairs, vocabulary)
+
     def stream(self) -> PairStream:
         pairs = read_set(self.set, self.scale)
         problems, validation = (
-            Problems.of(pairs[split], self.vocabulary, self.canonical)
-            for split in ("train", "validation")
+            self.problems(pairs[split], self.vocabulary) for split in ("train", "validation")
         )
         return PairStream(problems, validation, self.training.batch_size, self.seed)

@@ -94,6 +94,19 @@ def test_a_preset_trains_on_the_set_it_names(name):
         assert set(np.array(firsts).tolist()) == {first}, "the first proposition is always a"
 
 
+def test_labels_in_the_order_of_the_formula_are_the_same_assignments():
+    made = experiment("prop/by-appearance", "smoke")
+    stream, usual = made.stream(), experiment("prop/proposed", "smoke").stream()
+    assert torch.equal(stream.problems.sources, usual.problems.sources)
+    assert not torch.equal(stream.problems.targets, usual.problems.targets)
+    first = made.vocabulary.class_ids(0)[0]
+    for formula, target in zip(
+        stream.problems.sources.tolist(), stream.problems.targets.tolist(), strict=True
+    ):
+        named = [token for token in target if token >= first]
+        assert named == sorted(named, key=formula.index)
+
+
 def test_more_propositions_than_the_sampling_set_holds():
     network = tiny_logic_network("ltl/proposed")
     wide = replace(network.experiment, test_propositions=33).test_vocabulary
@@ -106,6 +119,7 @@ def test_more_propositions_than_the_sampling_set_holds():
     [
         ({"task": "modal"}, "unknown task 'modal': expected one of ltl, propositional"),
         ({"beam": 0}, "beam must be 1 or more, found 0"),
+        ({"label_order": "appearance"}, "unknown label_order 'appearance': expected one of name"),
         ({"variants": 1}, "2 variants or more, found 1"),
         ({"test_propositions": 2}, "test_propositions must be 3 or more, as at training, found 2"),
     ],

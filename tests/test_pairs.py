@@ -6,9 +6,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from itekit.alpha import alpha_equivalent_pairs
+from itekit.alpha import Renaming, alpha_equivalent_pairs
 from itekit.datasets.sets import read_set
-from itekit.pairs import PairStream, Problems, canonical_pair, encode_texts
+from itekit.logic.assignments import parse_assignment
+from itekit.pairs import PairStream, Problems, by_appearance, canonical_pair, encode_texts
 from itekit.tasks.vocabularies import ltl_vocabulary, propositional_vocabulary
 from itekit.vocabulary import UnknownTokenError
 
@@ -110,3 +111,12 @@ def test_canonical_problems_are_the_same_problems_renamed(name):
         assert alpha_equivalent_pairs(pair, renamed, "abc")
         first = [t for t in dict.fromkeys(renamed[0] + renamed[1]) if t in "abc"]
         assert first == list("abc")[: len(first)]
+
+
+@given(st.permutations("abc"))
+def test_labels_by_appearance_commute_with_renaming(names):
+    r = Renaming(dict(zip("abc", names, strict=True)))
+    for pair in read_set("prop35", "smoke")["train"][:20]:
+        ordered = by_appearance(pair)
+        assert parse_assignment(ordered[1]) == parse_assignment(pair[1])
+        assert by_appearance(r.apply_pair(*pair)) == r.apply_pair(*ordered)
