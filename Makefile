@@ -60,7 +60,7 @@ test: $(READY)
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
 	$(if $(NOTEBOOKS),$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope \
-		--nbval-lax --nbval-cell-timeout=180 $(NOTEBOOKS))
+		-p itekit.kernels --nbval-lax --nbval-cell-timeout=180 $(NOTEBOOKS))
 
 test-browser: export OMP_NUM_THREADS = 1
 test-browser: export ITEKIT_SCALE = smoke

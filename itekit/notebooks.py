@@ -154,6 +154,8 @@ def _execute(path: Path, partial: Path, parameters: dict, timeout, progress: boo
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
+    from itekit.kernels import AsyncPrivateKernelManager
+
     try:
         papermill.execute_notebook(
             str(path),
@@ -162,6 +164,7 @@ def _execute(path: Path, partial: Path, parameters: dict, timeout, progress: boo
             cwd=str(path.parent),
             progress_bar=progress,
             execution_timeout=timeout,
+            kernel_manager_class=AsyncPrivateKernelManager,
             extra_arguments=["--log-level=ERROR"],
         )
     except PapermillExecutionError as error:

@@ -11,6 +11,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 from itekit.files import write_text
+from itekit.kernels import AsyncPrivateKernelManager
 from itekit.notebooks import NotebookFailedError
 
 LARGEST = 10**6  # bytes
@@ -40,6 +41,7 @@ def _executed(path: Path, scale: str):
     client = NotebookClient(
         notebook,
         timeout=None,
+        kernel_manager_class=AsyncPrivateKernelManager,
         resources={"metadata": {"path": str(path.parent)}},
         extra_arguments=["--log-level=ERROR"],
     )

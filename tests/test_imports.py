@@ -26,7 +26,7 @@ GROUPS = {
     "evaluation": "evaluation search solving covariance logic_evaluation redraw results "
     "reference copies summary logic_summary timing step_parts embedding_costs efficiency llm",
     "plots": "plots",
-    "shell": "panels satisfaction assignment_widgets status_tables "
+    "shell": "panels satisfaction assignment_widgets status_tables kernels "
     "logic_widgets widgets readme notebooks batch report refresh doctor exercises student explorer "
     "llm_widgets commands __main__",
 }

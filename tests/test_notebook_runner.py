@@ -3,14 +3,17 @@
 import errno
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import nbformat
+import nbval.kernel
 import papermill
 import pytest
+from jupyter_core.paths import jupyter_runtime_dir
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from itekit import __main__ as command_line
-from itekit import doctor, refresh, report
+from itekit import doctor, kernels, refresh, report
 from itekit.notebooks import (
     NotebookFailedError,
     ParameterError,
@@ -341,3 +344,29 @@ def test_doctor_says_how_to_get_what_is_optional(monkeypatch):
     row = doctor.check_dot()
     assert (row.state, row.required) == ("missing", False)
     assert "apt install graphviz" in row.mend
+
+
+# kernels
+
+TRANSPORT = (
+    "from ipykernel.connect import get_connection_info\n"
+    "print(get_connection_info(unpack=True)['transport'])"
+)
+
+
+@pytest.mark.parametrize(("folder", "transport"), [("r", "ipc"), ("long" * 20, "tcp")])
+def test_kernels_have_sockets_of_their_own(folder, transport, tmp_path, monkeypatch):
+    """Ports are for whoever takes them first; a path too long for a socket leaves no choice."""
+    with TemporaryDirectory() as short:
+        runtime = Path(short) / folder
+        monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(runtime))
+        output = run_notebook(write(tmp_path / "n.ipynb", TRANSPORT), tmp_path / "out.ipynb")
+        assert transport in printed(output)
+        assert not list(runtime.glob("kernel-*")), "neither connection files nor sockets are left"
+
+
+def test_nbval_starts_kernels_with_sockets_of_their_own(monkeypatch):
+    monkeypatch.setattr(nbval.kernel, "KernelManager", None)
+    kernels.pytest_configure()
+    manager = nbval.kernel.KernelManager()
+    assert manager.transport == "ipc" and manager.ip.startswith(jupyter_runtime_dir())
