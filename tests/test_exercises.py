@@ -16,7 +16,7 @@ from itekit.exercises.framework import Exercise, NotSolvedError
 from itekit.exercises.values import alike, difference, plain, show
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
-LESSONS = range(1, 14)
+LESSONS = range(1, 15)
 EXERCISES = {
     f"{n:02} {value.name}": value
     for n in LESSONS
@@ -150,6 +150,9 @@ WRONG = [
     ("13 half", lambda elsewhere, n, D: elsewhere, "expected"),
     ("13 cache_bytes", lambda *sizes: 0, "yours 0"),
     ("13 tokens_decoded", lambda lengths, cached: sum(lengths), "1 + 2 + ... + T"),
+    ("14 kept", lambda percent, enough: [0], "of type list, expected set"),
+    ("14 read", lambda reply, names: "a1", "yours 'a1'"),
+    ("14 held_chances", lambda texts: {}, "expected {'"),
 ]
 
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from panel import Panel
 from playwright.sync_api import Locator, Page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,10 +25,11 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 SCROLLED = ".jp-WindowedPanel-outer"
 ERROR = ".jp-RenderedText[data-mime-type='application/vnd.jupyter.error']"
 PANEL = ".jp-OutputArea-output:has(.jupyter-widgets)"
-START, RUN, ANSWER = 120, 600, 30  # seconds to wait at most: for a page, a notebook, an answer
-# What a panel shows: its text, and what its figures draw.
-SHOWN = """panel => panel.innerText + JSON.stringify([...panel.querySelectorAll('.js-plotly-plot')]
-    .map(plot => [plot.data.map(d => [d.x, d.y, d.z && d.z.bdata || d.z]), plot.layout.title]))"""
+START, RUN, ANSWER = (
+    120,
+    600,
+    60,
+)  # seconds to wait at most: for a page, a notebook, a cell's answer
 
 
 def find_browser() -> str:
@@ -165,8 +167,8 @@ class Lesson:
         self.shots += 1
         self.page.screenshot(path=self.pictures / f"{self.name}-{self.shots:02}-{of}.png")
 
-    def panel(self, code: str) -> "Panel":
-        """The panel of controls under the first cell that contains `code`.
+    def cell(self, code: str) -> Locator:
+        """The first cell that contains `code`, scrolled into view.
 
         Raises:
             LookupError: there is none.
@@ -174,66 +176,35 @@ class Lesson:
         path = ROOT / "notebooks" / f"{self.name}.ipynb"
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         number = next(i for i, cell in enumerate(cells) if code in "".join(cell["source"]))
-        found = self.page.locator(f".jp-Cell[data-windowed-list-index='{number}']").locator(PANEL)
+        found = self.page.locator(f".jp-Cell[data-windowed-list-index='{number}']")
         for _ in self.parts():
             if found.count():
-                found.first.scroll_into_view_if_needed()
-                return Panel(self, found.first)
-        raise LookupError(f"{self.name}: no panel under cell {number}, which holds {code!r}")
+                found.scroll_into_view_if_needed()
+                return found
+        raise LookupError(f"{self.name}: cell {number}, which holds {code!r}, is not shown")
+
+    def panel(self, code: str) -> Panel:
+        """The panel of controls under the first cell that contains `code`."""
+        found = self.cell(code).locator(PANEL).first
+        found.scroll_into_view_if_needed()
+        return Panel(found, self.picture)
+
+    def write(self, cell: Locator, source: str) -> str:
+        """Replace what stands in a code cell and run it; returns the text that it prints."""
+        printed = cell.locator(".jp-OutputArea-output")
+        before = printed.all_inner_texts()
+        cell.locator(".cm-content").click()
+        self.page.keyboard.press("Control+A")
+        self.page.keyboard.insert_text(source)
+        self.page.keyboard.press("Control+Enter")
+        for _ in range(ANSWER * 10):
+            self.page.wait_for_timeout(100)
+            if (now := printed.all_inner_texts()) and now != before:
+                printed.last.scroll_into_view_if_needed()
+                self.picture("written")
+                return "\n".join(now)
+        raise TimeoutError(f"{self.name}: a cell says nothing new in {ANSWER} seconds")
 
     def dialogs(self) -> list[str]:
         """What open dialogs say."""
         return self.page.locator(".jp-Dialog").all_inner_texts()
-
-
-class Panel:
-    """A panel of controls; each action waits until the panel shows something else."""
-
-    def __init__(self, lesson: Lesson, panel: Locator):
-        self.lesson, self.locator = lesson, panel
-
-    def text(self) -> str:
-        return self.locator.inner_text()
-
-    def _answer(self, action: Callable[[], object], what: str) -> str:
-        before = self.locator.evaluate(SHOWN)
-        action()
-        _wait_page = self.lesson.page.wait_for_timeout
-        for _ in range(ANSWER * 10):
-            _wait_page(100)
-            if self.locator.evaluate(SHOWN) != before:
-                _wait_page(500)
-                self.lesson.picture(re.sub(r"\W+", "-", what))
-                return self.text()
-        raise TimeoutError(f"{self.lesson.name}: {what}: no answer in {ANSWER} seconds")
-
-    def shows(self, text: str) -> str:
-        """Wait until the panel shows a text; returns all that it shows."""
-        self.locator.get_by_text(text).first.wait_for(timeout=1000 * ANSWER)
-        self.lesson.picture("shows " + re.sub(r"\W+", "-", text))
-        return self.text()
-
-    def turn(self, page: str) -> str:
-        """Turn to a page of the panel's tabs."""
-        return self._answer(self.locator.get_by_role("tab", name=page).click, f"turn to {page}")
-
-    def type(self, text: str, label: str) -> str:
-        """Type into a text box; returns what the panel then shows."""
-        box = self.locator.get_by_label(label, exact=True)
-        return self._answer(lambda: (box.fill(text), box.press("Enter")), f"type {label}")
-
-    def press(self, label: str) -> str:
-        """Press a button."""
-        button = self.locator.locator("button", has_text=label).first
-        return self._answer(button.click, f"press {label}")
-
-    def choose(self, option: str, label: str) -> str:
-        """Choose from a list."""
-        box = self.locator.get_by_label(label, exact=True)
-        return self._answer(lambda: box.select_option(option), f"choose {label}")
-
-    def slide(self, number: int = 0) -> str:
-        """Move a slider two steps to the right."""
-        handle = self.locator.locator(".noUi-handle").nth(number)
-        move = [handle.focus, *[lambda: handle.press("ArrowRight")] * 2]
-        return self._answer(lambda: [step() for step in move], f"slide {number}")
