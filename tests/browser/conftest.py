@@ -1,8 +1,9 @@
 """One server and one browser for all lessons; screenshots stay in reports/browser."""
 
 import pytest
-from lab import ROOT, Lesson, find_browser, jupyter_lab
+from lesson import Lesson
 from playwright.sync_api import sync_playwright
+from server import ROOT, find_browser, jupyter_lab
 
 PICTURES = ROOT / "reports" / "browser"
 

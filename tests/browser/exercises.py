@@ -6,7 +6,8 @@ The wrong answer is the first mistake that the exercise knows, the right one is 
 import json
 import re
 
-from lab import ROOT, Lesson
+from lesson import Lesson
+from server import ROOT
 
 WRONG = """from itekit.exercises.lesson_{number} import check_{name}
 
@@ -18,19 +19,22 @@ def {name}(*given):
 check_{name}({name})"""
 
 
-def solutions(name: str) -> list[str]:
-    """The code cells of a lesson's solutions; none if it has no exercises."""
+def solutions(name: str) -> dict[str, str]:
+    """Exercise -> the code that solves it, with what stands before it; none without exercises."""
     path = ROOT / "notebooks" / "solutions" / f"{name}.ipynb"
-    if not path.exists():
-        return []
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"] if path.exists() else []
+    found, before = {}, ""
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            before += "".join(cell["source"]) + "\n\n\n"
+            if exercise := re.search(r"^check_(\w+)\(", before, re.MULTILINE):
+                found[exercise[1]], before = before.rstrip(), ""
+    return found
 
 
 def try_exercises(lesson: Lesson) -> None:
     """Check what each exercise says to a wrong and to a right answer."""
-    for right in solutions(lesson.name):
-        (name,) = re.findall(r"^check_(\w+)\(", right, re.MULTILINE)
+    for name, right in solutions(lesson.name).items():
         cell = lesson.cell(f"\ncheck_{name}(")
         said = lesson.write(cell, WRONG.format(number=lesson.name[:2], name=name))
         assert f"✗ {name}: wrong on" in said and "Hint:" in said

@@ -9,7 +9,7 @@ import re
 
 import pytest
 from exercises import try_exercises
-from lab import ROOT
+from server import ROOT
 
 LESSONS = sorted(path.stem for path in ROOT.glob("notebooks/*.ipynb"))
 
