@@ -268,6 +268,8 @@ def test_differences_name_the_shape_or_the_first_place():
     assert difference([[1, 2]], [[1], [2]]) == "shape [1, 2], expected [2, 1]"
     assert difference([[1, 2], [3, 4]], [[1, 2], [3, 5]]) == "at [1][1]: 4, expected 5"
     assert difference({"a"}, {"b"}) == "missing: {'b'}; too many: {'a'}"
+    assert difference({"a": 1, "b": 2}, {"a": 1, "b": 3}) == "at ['b']: 2, expected 3"
+    assert difference({"a": 1}, {"a": 1, "b": 3}) == "missing: {'b'}"
     assert show(torch.tensor([[1.0, 0.33333], [2.0, 3.0]])) == "[[1, 0.3333],\n [2, 3]]"
     assert len(show("x" * 5000)) < 1000
 

@@ -62,11 +62,22 @@ def difference(answer, expected) -> str:
     if type(answer) is not type(expected) and show(answer) == show(expected):
         return f"a value of type {type(answer).__name__}, expected {type(expected).__name__}"
     if isinstance(answer, (set, frozenset)) and isinstance(expected, (set, frozenset)):
-        parts = {"missing": expected - answer, "too many": answer - expected}
-        return "; ".join(f"{word}: {show(one)}" for word, one in parts.items() if one)
+        return _members(answer, expected)
+    if isinstance(answer, Mapping) and isinstance(expected, Mapping):
+        return _members(set(answer), set(expected)) or _first_key(answer, expected)
     if isinstance(expected, (set, frozenset, Mapping)):
         return f"a value of type {type(answer).__name__}, expected {type(expected).__name__}"
     return DIFFERENT
+
+
+def _members(answer: set, expected: set) -> str:
+    parts = {"missing": expected - answer, "too many": answer - expected}
+    return "; ".join(f"{word}: {show(one)}" for word, one in parts.items() if one)
+
+
+def _first_key(answer: Mapping, expected: Mapping) -> str:
+    key = next(key for key in expected if not alike(answer[key], expected[key]))
+    return f"at [{show(key)}]: {show(answer[key])}, expected {show(expected[key])}"
 
 
 def _first_place(answer: list, expected: list, place: tuple[int, ...] = ()) -> str:
