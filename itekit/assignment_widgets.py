@@ -96,7 +96,7 @@ class AssignmentExplorer(Panel):
         try:
             formula = self._read_formula(self.notation.value)
         except FormulaError as error:
-            problems += f"<p>This is no formula:</p>{error_html(error)}"
+            problems += f"<p>This is no formula{self._hint()}:</p>{error_html(error)}"
         names = formula.propositions if formula else None
         form = text_format(formula) if formula else "characters"
         try:
@@ -105,6 +105,16 @@ class AssignmentExplorer(Panel):
         except FormulaError as error:
             problems += f"<p>An invalid assignment:</p>{error_html(error)}"
         return formula, assignment, problems
+
+    def _hint(self) -> str:
+        """Words to add if the text is a formula in the notation that is not chosen."""
+        chosen = self.notation.value
+        (other,) = set(self.notation.options) - {chosen}
+        try:
+            self._read_formula(other)
+        except FormulaError:
+            return ""
+        return f" in {chosen} notation, but it is one in {other} notation (choose that above)"
 
     def _write(self, formula: Formula) -> str:
         if self.notation.value == "infix":

@@ -224,6 +224,14 @@ def test_both_texts_can_be_wrong_at_once():
     assert panel.answer.value.count('role="alert"') == 2
 
 
+def test_a_formula_in_the_other_notation_is_said_to_be_one():
+    panel = AssignmentExplorer("&ab", "a1b1")
+    panel.formula.value = "a & b"
+    assert "in prefix notation, but it is one in infix notation" in text_of(panel)
+    panel.formula.value = "a & (b"
+    assert "This is no formula:" in text_of(panel)
+
+
 def test_a_formula_too_large_for_the_panel_is_said():
     panel = AssignmentExplorer("!" * 150 + "a", "a1")
     assert panel.picture.outputs

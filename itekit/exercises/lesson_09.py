@@ -135,6 +135,7 @@ check_prime_implicants = Exercise(
 
 
 def _cases_merges(rng):
+    yield "&a|bc", "a1c1"
     for _ in range(80):
         formula = _formula(rng, 7)
         if label := _label(formula):

@@ -137,7 +137,9 @@ def rates_by_propositions(
 def solved_against_draws(
     rates: Rates, *, title: str = "Formulas solved by redrawing the random embeddings"
 ) -> go.Figure:
-    """Rates of formulas with a verified answer after k draws: {"model": {1: 0.9, 3: ...}}.
+    """Rates of formulas with a verified answer after k tries: {"model": {1: 0.9, 3: ...}}.
+
+    A try is a draw of the random embeddings or, for a model without them, a random renaming.
 
     Raises:
         ValueError: no lines, a line without values, or a value outside 0 to 1.
@@ -145,6 +147,6 @@ def solved_against_draws(
     figure = _lines(rates, None, "%{x} draws")
     for i, trace in enumerate(figure.data):
         trace.line.dash = DASHES[i % len(DASHES)]
-    figure.update_xaxes(type="log", title_text="draws of random embeddings (k)", minor_ticks="")
+    figure.update_xaxes(type="log", title_text="draws, or renamings, tried (k)", minor_ticks="")
     figure.update_yaxes(title_text="formulas solved")
     return style(figure, title=title, width=860, height=460)
