@@ -200,10 +200,23 @@ def test_ones_own_problems_are_labelled_checked_and_trained_on(tmp_path, monkeyp
 # figures
 
 RUNS = {
-    "ltl": ("proposed", "alpha-renaming", "plain", "without-f_bn"),
+    "ltl": (
+        "proposed",
+        "alpha-renaming",
+        "plain",
+        "without-f_bn",
+        "without-adacos",
+        "without-adacos-f_fn",
+    ),
     "ltl-perturbed": ("proposed", "alpha-renaming", "plain"),
     "ltl-limited": ("proposed", "alpha-renaming", "plain"),
-    "prop": ("proposed", "plain"),
+    "prop": (
+        "proposed",
+        "alpha-renaming",
+        "plain",
+        "by-appearance",
+        "by-appearance-alpha-renaming",
+    ),
 }
 NAMES = [f"{family}/{variant}" for family, variants in RUNS.items() for variant in variants]
 
@@ -277,6 +290,13 @@ CLAIMS = [  # s: with its sign, u: without
         "correct",
         "proposed is {u[0]} points ahead of it ({u[1]} to {u[2]})",
     ),
+    (
+        "prop/by-appearance",
+        "prop/proposed",
+        "correct",
+        "first appearance: {s[0]} points, {u[1]} to {u[2]}",
+    ),
+    ("prop/by-appearance", "prop/proposed", "new: correct", "new: {s[0]}, {u[1]} to {u[2]})"),
     ("ltl/without-f_bn", "ltl/proposed", "new: correct", "a tie with proposed ({s[0]} points)"),
     ("ltl/proposed", "ltl/without-f_bn", "new: word", "is {u[0]} points behind ({u[1]} to {u[2]})"),
 ]
