@@ -4,6 +4,7 @@ from itekit.alpha import Renaming, canonical_renaming, used_tokens
 from itekit.exercises.framework import Exercise
 from itekit.exercises.terms import (
     de_bruijn,
+    free,
     naive_substitute,
     random_term,
     rebound,
@@ -154,8 +155,20 @@ def _everywhere(term, name, new):
     return tuple(part if part == "λ" else _everywhere(part, name, new) for part in term)
 
 
+def _stops(term, name, new):
+    """Nothing is put in under a binder called `new`, so that nothing is captured."""
+    match term:
+        case str():
+            return new if term == name else term
+        case ("λ", x, body):
+            return term if x in (name, new) else ("λ", x, _stops(body, name, new))
+    return tuple(_stops(part, name, new) for part in term)
+
+
 def _cases_substitute(rng):
     yield ("λ", "y", "x"), "x", "y"
+    for a, b, c, d, e in ("abcde", "fghij", "klmno", "pqrst", "uvwza"):  # no name is always fresh
+        yield ("λ", "y", ("x", (a, (b, (c, (d, e)))))), "x", "y"
     for _ in range(80):
         yield random_term(rng, rng.randint(1, 6)), *rng.sample("xyz", 2)
 
@@ -174,6 +187,15 @@ check_substitute = Exercise(
         "Rename that binder first, to a name that occurs nowhere near.",
         _everywhere: "every occurrence is replaced. Only free ones may be: under a λ of the same "
         "name it is another variable, and the λ itself keeps its name.",
+        _stops: "under a λ called like the new variable nothing is replaced. Rename that λ first, "
+        "with its variables, then go on below it.",
+    },
+    {
+        lambda answer, expected, term, name, new: free(expected) - free(answer) - {new}: "a free "
+        "variable is captured by the name that a binder got. Take one that occurs nowhere in the "
+        "term.",
+        lambda answer, expected, term, name, new: new in free(answer) - free(expected): "a λ got "
+        "another name, and its variables kept the old one: they are free now. Rename both.",
     },
     judge=_judge_substitute,
 )

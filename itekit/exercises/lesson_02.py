@@ -33,6 +33,10 @@ def _cases_integer_of(rng):
         yield ([int(component) for component in vector],)
 
 
+def _middle(vector):
+    return (3 ** len(vector) - 1) // 2
+
+
 check_integer_of = Exercise(
     "integer_of",
     _integer_of,
@@ -44,8 +48,24 @@ check_integer_of = Exercise(
         "first component is the most significant one.",
         lambda vector: _base_three([c - 1 for c in vector]): "a component is a digit minus one, so "
         "a digit is a component plus one.",
+        lambda vector: _base_three(vector) + (_base_three(vector) >= _middle(vector)): "drawing "
+        "adds 1 from the zero vector's place on; on the way back it is taken away again.",
     },
 )
+
+
+class _Seeded(random.Random):
+    """A random.Random that shows its seed, so that a case can be tried by hand."""
+
+    def __init__(self, seed=0):
+        super().__init__(seed)
+        self.start = seed
+
+    def __reduce__(self):
+        return _Seeded, (self.start,), self.getstate()
+
+    def __repr__(self):
+        return f"random.Random({self.start})"
 
 
 def _draw(count, d, rng):
@@ -66,13 +86,15 @@ def _judge_draw(answer, count, d, rng):
             return f"vector {i} is the zero vector, which has no direction"
         if place.setdefault(vector, i) != i:
             return f"vectors {place[vector]} and {i} are the same: two tokens look alike"
+    if count > 1 and rng.getstate() == random.Random(rng.start).getstate():
+        return "rng was not asked for anything: the vectors have to be drawn with it"
     return None
 
 
 def _cases_draw(rng):
     for _ in range(60):
         d = rng.randint(1, 4)
-        yield rng.randint(1, max(1, min(30, 3**d - 3))), d, random.Random(rng.randrange(1000))
+        yield rng.randint(1, min(30, 3**d - 1)), d, _Seeded(rng.randrange(1000))
 
 
 def _independent(count, d, rng):
@@ -98,7 +120,8 @@ check_draw = Exercise(
         lambda answer, *_: any(not any(row) for row in answer): "one of the integers is the zero "
         "vector: all its digits are 1. The middle hangs on d, not on the number of vectors.",
         lambda answer, *_: len(set(map(tuple, answer))) < len(answer): "vectors repeat: draw "
-        "the integers without replacement (rng.sample of a range lists nothing).",
+        "different integers (rng.sample of a range lists nothing), and only from the 3^d - 1 that "
+        "there are.",
     },
     judge=_judge_draw,
 )
@@ -131,6 +154,8 @@ check_dimensions = Exercise(
     {
         lambda answer, expected, method, count: (
             answer >= 1 and (sampling_set_size(method, answer) or 0) >= count
-        ): "that many dimensions are enough, but fewer would do."
+        ): "that many dimensions are enough, but fewer would do.",
+        lambda answer, expected, method, count: answer < expected: "that many dimensions are too "
+        "few: their set holds fewer vectors than that.",
     },
 )

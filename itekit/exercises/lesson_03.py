@@ -66,6 +66,8 @@ check_letter_cosine = Exercise(
         lambda b, c: (1 + b @ c) / 2: "f_bn divides the random parts by their lengths first.",
         lambda b, c: 1 + torch.cosine_similarity(b, c, dim=0): "both parts have length 1, so the "
         "row has length √2 before f_fn: divide the dot product by 2.",
+        lambda b, c: torch.cosine_similarity(b, c, dim=0) / 2: "that is the random parts' share "
+        "of the dot product. The shared parts, which are the same, add theirs.",
     },
 )
 
@@ -76,7 +78,9 @@ def _adacos_loss(s, cosines, targets):
     return loss(cosines, targets)
 
 
-def _loss_with(s, cosines, targets, padding=0, late=True, whole=False, middle=torch.median):
+def _loss_with(
+    s, cosines, targets, padding=0, late=True, whole=False, middle=torch.median, most=math.pi / 4
+):
     """AdaCos by hand, with one thing or another done wrongly."""
     kept = targets != padding
     cosines, targets = cosines[kept], targets[kept]
@@ -84,12 +88,23 @@ def _loss_with(s, cosines, targets, padding=0, late=True, whole=False, middle=to
     others = (s * cosines).exp()
     if not whole:
         others[rows, targets] = 0
-    angle = middle(cosines[rows, targets].acos()).clamp(max=math.pi / 4)
+    angle = middle(cosines[rows, targets].acos()).clamp(max=most)
     new = (others.sum(1).mean().log() / angle.cos()).clamp(0.01, 100)
     return cross_entropy((new if late else s) * cosines, targets)
 
 
+def _padding_in_the_loss(s, cosines, targets):
+    loss = AdaCos(cosines.shape[1])
+    loss.scale.fill_(s)
+    loss.update(cosines, targets)
+    return cross_entropy(loss.scale * cosines, targets)
+
+
 def _cases_adacos(rng):
+    close = [[0.2, 0.93, 0.3, 0.9], [0.1, 0.4, 0.92, 0.3]]  # the cap bites
+    yield 90.0, torch.tensor(close), torch.tensor([2, 3])
+    apart = [[-0.9, 0.9, -0.95, -0.95], [-0.95, -0.9, 0.8, -0.95]]  # the floor bites
+    yield 6.0, torch.tensor(apart), torch.tensor([1, 2])
     for _ in range(40):
         N, V = rng.randint(3, 6), rng.randint(4, 6)
         targets = [rng.randrange(1, V), 0] + [rng.randrange(V) for _ in range(N - 2)]
@@ -112,6 +127,9 @@ check_adacos_loss = Exercise(
         "is left out of it.",
         lambda *a: _loss_with(*a, middle=torch.mean): "the mean of the angles is taken; AdaCos "
         "takes their median, at most π/4.",
+        lambda *a: _loss_with(*a, most=math.inf): "the median angle is counted as π/4 at most.",
+        _padding_in_the_loss: "the scale is right. Padding (target 0) is still counted in the "
+        "loss.",
         lambda s, cosines, targets: cross_entropy(cosines, targets, ignore_index=0): "the cosines "
         "go into the softmax as they are, without any scale.",
     },
@@ -150,6 +168,8 @@ check_settled_scale = Exercise(
             if c < math.cos(theta)
             else 100.0
         ): "the angle is counted as π/4 at most.",
+        lambda c, theta, classes: _settled(c, math.pi / 4, classes): "π/4 is only the largest "
+        "angle that counts; a smaller theta counts as it is.",
         lambda c, theta, classes: _settled(c, theta, classes + 1): "there are C - 1 others, the "
         "target is not one of them.",
     },

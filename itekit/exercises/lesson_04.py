@@ -47,6 +47,12 @@ check_attention = Exercise(
         lambda q, k, v, mask: _masked_late(q, k, v, torch.ones_like(mask)): "the mask is not used.",
         lambda q, k, v, mask: _scores(q, k, ~mask).softmax(1) @ v: "the mask is turned round: it "
         "is true where a query may look.",
+        lambda q, k, v, mask: (
+            (q @ k.T / math.sqrt(q.shape[1]) * mask).softmax(1) @ v
+        ): "masked scores are 0, and softmax gives a score of 0 a weight. Minus infinity has none.",
+        lambda q, k, v, mask: (
+            _scores(q / math.sqrt(q.shape[1]), k, mask).softmax(1) @ v
+        ): "the scores are divided by d, and not by its square root.",
     },
     {
         lambda answer, *_: any(x != x for row in answer for x in row): "there is a nan: a whole "
@@ -98,6 +104,10 @@ check_rope_halves = Exercise(
         "it does not turn at all.",
         _no_exponent: "all pairs turn at one speed. Pair j turns by base^(-2j/d) a position.",
         lambda x, base: x: "nothing is turned.",
+        lambda x, base: _rope_halves(x, base)[:, _halves_to_neighbours(x.shape[1])]: "the columns "
+        "have moved: the pairs stand beside each other. Put column j back at j.",
+        lambda x, base: _rope_halves(x, base**0.5): "pair j turns too fast: the exponent is "
+        "-2j/d, not -j/d.",
     },
     {
         lambda answer, expected, x, base: (

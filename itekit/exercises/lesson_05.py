@@ -1,5 +1,7 @@
 """Exercises of notebook 05: edit distances, decoding a batch, a larger vocabulary."""
 
+from functools import partial
+
 import torch
 from rapidfuzz.distance import OSA, Levenshtein
 from torch.nn.functional import normalize
@@ -58,22 +60,27 @@ check_cell_mean = Exercise(
 
 
 def _cases_swaps(rng):
-    yield "ab", "ba"
+    yield from [("ab", "ba"), ("ab", "bc"), ("ab", "ca"), ("a", "aaa")]
     for _ in range(60):
         string = _string(rng)
         yield string, _edited(rng, string)
 
 
-def _every_swap(a, b):
-    """A swap is allowed wherever two neighbours differ, whether or not it makes them right."""
+def _swaps_if(allowed, a, b):
+    """The distance with a swap wherever allowed(a, i, b, j), the last letters at i - 1, j - 1."""
     d = {(i, 0): i for i in range(len(a) + 1)} | {(0, j): j for j in range(len(b) + 1)}
     for i, x in enumerate(a, 1):
         for j, y in enumerate(b, 1):
             d[i, j] = min(d[i - 1, j] + 1, d[i, j - 1] + 1, d[i - 1, j - 1] + (x != y))
-            if i > 1 and j > 1 and x != y:
+            if i > 1 and j > 1 and allowed(a, i, b, j):
                 d[i, j] = min(d[i, j], d[i - 2, j - 2] + 1)
     return d[len(a), len(b)]
 
+
+BOTH = (
+    "a swap may be used only where it makes both letters right: the last two of the one string are "
+    "the last two of the other, turned round."
+)
 
 check_distance_with_swaps = Exercise(
     "distance_with_swaps",
@@ -81,8 +88,13 @@ check_distance_with_swaps = Exercise(
     _cases_swaps,
     {
         Levenshtein.distance: "a swap of two neighbours still counts as two edits.",
-        _every_swap: "a swap may be used only where it makes both letters right: the last two of "
-        "the one string are the last two of the other, turned round.",
+        partial(_swaps_if, lambda a, i, b, j: a[i - 1] != b[j - 1]): BOTH,
+        partial(_swaps_if, lambda a, i, b, j: a[i - 1] == b[j - 2]): BOTH,
+        partial(_swaps_if, lambda a, i, b, j: a[i - 2] == b[j - 1]): BOTH,
+    },
+    {
+        lambda answer, expected, a, b: answer < expected and min(len(a), len(b)) == 1: "one letter "
+        "has no neighbour to be swapped with. Does an index of -1 take the last letter?"
     },
 )
 
@@ -92,9 +104,10 @@ class Writer:
 
     def __init__(self, plans):
         self.plans, self.asked_again, self.calls, self.ended = plans, None, 0, set()
+        self.idle = False
 
     def __call__(self, prefixes):
-        self.calls += 1
+        self.calls, self.idle = self.calls + 1, not prefixes
         tokens = {}
         for row, prefix in prefixes.items():
             written, plan = "".join(prefix), self.plans[row] + "."
@@ -129,7 +142,9 @@ def _judge_decode(answer, model, rows, limit):
     if model.asked_again is not None:
         return f"row {model.asked_again} had ended and was asked again: drop rows that are done"
     if model.calls > limit:
-        return f"the model was asked {model.calls} times, the limit is {limit}"
+        return f"the model was asked {model.calls} times, the limit is {limit}: ask for all at once"
+    if model.idle:
+        return "the model was asked once more when all rows had ended"
     return None
 
 
@@ -163,6 +178,11 @@ def _more_rows(U, special, d_beta, betas, balanced=True):
     return torch.cat([U, normalize(new)])
 
 
+def _beside(U, special, d_beta, betas):
+    """The shared part as it stands in U, with the random parts beside it."""
+    return torch.cat([U[special, :-d_beta].expand(len(betas), -1), betas], dim=1)
+
+
 def _with_mean(U, special, d_beta, betas):
     return torch.cat([U, normalize(U[special:].mean(0, keepdim=True)).expand(len(betas), -1)])
 
@@ -175,19 +195,33 @@ def _cases_extend(rng):
         yield matrix(L, [alpha], [betas]), special, d_beta, more
 
 
+RAW = (
+    "the random parts are not normalised before they are put beside the shared part (f_bn), so the "
+    "halves are out of balance."
+)
+LENGTHS = (
+    "in U the shared part has length 1/√2 already, and the random part 1: normalise it again, and "
+    "the whole row."
+)
+
 check_extend = Exercise(
     "extend",
     _more_rows,
     _cases_extend,
     {
-        lambda *a: _more_rows(*a, balanced=False): "the random parts are not normalised before "
-        "they are put beside the shared part (f_bn), so the halves are out of balance.",
+        lambda *a: _more_rows(*a, balanced=False): RAW,
+        lambda U, special, d_beta, betas: torch.cat([U, _beside(U, special, d_beta, betas)]): RAW,
+        lambda U, special, d_beta, betas: torch.cat(
+            [U, normalize(_beside(U, special, d_beta, betas))]
+        ): RAW,
         _with_mean: "the mean of the letters' rows is one row for all new letters: nothing tells "
         "them apart.",
         lambda U, special, d_beta, betas: torch.cat(
-            [U, torch.cat([U[special, :-d_beta].expand(len(betas), -1), normalize(betas)], 1)]
-        ): "in U the shared part has length 1/√2 already, and the random part 1: normalise it "
-        "again, and the whole row.",
+            [U, _beside(U, special, d_beta, normalize(betas))]
+        ): LENGTHS,
+        lambda U, special, d_beta, betas: torch.cat(
+            [U, normalize(_beside(U, special, d_beta, normalize(betas)))]
+        ): LENGTHS,
         lambda U, special, d_beta, betas: _more_rows(U, special, d_beta, betas)[len(U) :]: "these "
         "are the new rows only. U keeps the old ones, above them.",
     },

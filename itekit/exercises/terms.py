@@ -20,6 +20,16 @@ def de_bruijn(term, binders: tuple[str, ...] = ()):
     raise ValueError(f"not a term: {term!r}")
 
 
+def free(term) -> set[str]:
+    """The names of the free variables."""
+    match term:
+        case str():
+            return {term}
+        case ("λ", name, body):
+            return free(body) - {name}
+    return set().union(*map(free, term))
+
+
 def random_term(rng: random.Random, size: int):
     """A term with `size` nodes over the names x, y and z."""
     if size <= 1:
