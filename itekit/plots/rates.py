@@ -59,7 +59,7 @@ def rate_heatmaps(
     room = 100 if narrow else 80  # between the rows of panels
     figure = _arrange(made, columns, room, "<br>" if narrow else ": ")
     height = 125 + 40 * bool(title) + -(-len(made) // columns) * (ROW * len(rows) + room)
-    style(figure, title=title, width=900 if columns > 1 else 620, height=height)
+    style(figure, title=title, width=860 if columns > 1 else 620, height=height)
     return figure.update_layout(margin={"t": room - 35 + 40 * bool(title), "b": 100})
 
 

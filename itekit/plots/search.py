@@ -156,5 +156,5 @@ def _finish(
         figure.update_yaxes(visible=False, **place)
     place = {"orientation": "h", "x": 0.5, "xanchor": "center", "yref": "container", "y": 0.01}
     figure.update_layout(legend=place | {"entrywidth": 220})
-    style(figure, title=title, width=900, height=165 + 240 * rows)
+    style(figure, title=title, width=860, height=165 + 240 * rows)
     return figure.update_layout(margin={"t": 85 if title else 45, "b": 95})
