@@ -46,7 +46,7 @@ class LimitError(ValueError):
 
 def shown(formula: Formula) -> str:
     """The formula in both notations."""
-    return f"{to_infix(formula)} · prefix {_text(formula)} · {formula.size} tokens"
+    return f"{to_infix(formula)} · prefix {_text(formula)} · {_counted(formula.size, 'token')}"
 
 
 class _LogicPanel(Panel):
@@ -172,7 +172,8 @@ class AutomatonExplorer(_LogicPanel):
         item = [join(formula.tokens(), "spaced")]
         found = self.ask("itekit.logic.automata:automaton_item", item)
         trace = found["trace"] and _text(parse_trace(found["trace"], format="spaced"))
-        lines = [shown(formula), f"{found['states']} states, {found['edges']} edges"]
+        states, edges = _counted(found["states"], "state"), _counted(found["edges"], "edge")
+        lines = [shown(formula), f"{states}, {edges}"]
         lines.append(f"accepting run as a trace: {trace}" if trace else "nothing satisfies it")
         page = f"<p>{'<br>'.join(map(html.escape, lines))}</p>"
         if "dot" not in found:
@@ -183,6 +184,10 @@ class AutomatonExplorer(_LogicPanel):
 
 def _typed(text: str, name: str, shared: dict) -> widgets.Text:
     return widgets.Text(text, description=name, continuous_update=False, **shared)
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}{'s' * (number != 1)}"
 
 
 def _text(value: Formula | Trace) -> str:

@@ -22,6 +22,11 @@ def _cases_ranks(rng):
             yield x, y
 
 
+def _shortcut(x, y):
+    n = len(x)
+    return 1 - 6 * ((rankdata(x) - rankdata(y)) ** 2).sum() / (n * (n * n - 1))
+
+
 def _order(values):
     return np.argsort(np.array(values))
 
@@ -39,6 +44,12 @@ check_rank_correlation = Exercise(
         "share one rank, the mean of their places; here the order of the list decides.",
         lambda x, y: pearsonr(rankdata(x, "min"), rankdata(y, "min"))[0]: "equal values share "
         "the smallest of their places; they have to share the mean of them.",
+        lambda x, y: pearsonr(rankdata(x, "dense"), rankdata(y, "dense"))[0]: "after equal values "
+        "the count goes on from their places: 1, 2.5, 2.5, 4.",
+        lambda x, y: pearsonr(sorted(x), sorted(y))[0]: "each list is sorted by itself, so that "
+        "what belongs together is taken apart.",
+        _shortcut: "the formula with squared differences holds only where no values are equal. "
+        "Take part 4's coefficient of the ranks.",
     },
 )
 
@@ -55,6 +66,8 @@ def _ranking(records, score=statistics.mean, worst_first=False):
 
 
 def _cases_ranking(rng):
+    runs = [(4, 1.0), (4, 2.0), (4, 9.0), (8, 3.0)]  # the mean and the median disagree
+    yield ([{"method": "normal", "d_beta": d, "edit_distance": y} for d, y in runs],)
     for _ in range(30):
         settings = rng.sample([(m, d) for m in METHODS for d in (4, 8, 16)], rng.randint(2, 3))
         records = [
@@ -74,6 +87,8 @@ check_ranking = Exercise(
         "the one with the most seeds has the most luck (part 3). Rank by the mean.",
         lambda records: _ranking(records, worst_first=True): "the largest distance comes first: "
         "an edit distance is a number of errors.",
+        lambda records: _ranking(records, statistics.median): "that is the median over the seeds. "
+        "Rank by the mean.",
         lambda records: _ranking(records, sum): "the distances of a setting's seeds are added "
         "up, which punishes having many seeds.",
     },
@@ -111,6 +126,10 @@ check_paired_change = Exercise(
         "else is on in them plays a part. Compare pairs that differ in the feature alone.",
         lambda *a: -_paired_change(*a): "the sign is turned round: on minus off, so that a "
         "feature that helps is negative.",
+        lambda records, feature: _paired_change(records, feature) * len(pairs(records, feature)): (
+            "the changes are added up: their mean is asked for."
+        ),
+        lambda records, feature: 0.0: "every pair is counted twice, on minus off and off minus on.",
     },
 )
 

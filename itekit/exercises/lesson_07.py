@@ -29,6 +29,10 @@ def _cases_infix(rng):
         yield (random_formula(rng, rng.randint(1, 9)),)
 
 
+def _bare(text):
+    return text.replace("(", "").replace(")", "").replace(" ", "")
+
+
 def _no_brackets(text):
     return _infix(text).replace("(", "").replace(")", "")
 
@@ -47,6 +51,9 @@ check_infix = Exercise(
         lambda answer, expected, text: (
             answer.replace(" ", "") == expected.replace(" ", "")
         ): "only the spaces differ: one on each side of & and U, none after ! and X.",
+        lambda answer, expected, text: (
+            _bare(answer) == _bare(expected)
+        ): "only the brackets differ: a pair around each & and U, the outermost too, no others.",
     },
 )
 
@@ -104,6 +111,8 @@ check_globally = Exercise(
         "beginning, so that earlier times of the cycle are later times too.",
         lambda f, after: set(): "from nothing comes nothing: this is the least solution, as for U. "
         "G f is the greatest one. Start with all times, and take away.",
+        lambda f, after: {t for t in f if after[t] in f}: "that looks one time ahead only: f has "
+        "to hold at all later times. Take away again, until nothing changes.",
         _whole_cycle: "f has to hold on the way into the cycle too, not only now and in it.",
     },
 )
@@ -166,6 +175,18 @@ def _once(steps, loop, prefix, cycle):
     return _allows(steps, loop, prefix, cycle, max(len(steps + loop), len(prefix + cycle)))
 
 
+def _shortest(steps, loop, prefix, cycle):
+    pairs = zip(steps + loop, prefix + cycle, strict=False)
+    return all(_step_allows(*pair) for pair in pairs)
+
+
+def _turned(steps, loop, prefix, cycle):
+    """Counts the turns of a cycle from time 0, not from where it begins."""
+    loop = [loop[(t + len(steps)) % len(loop)] for t in range(len(loop))]
+    cycle = [cycle[(t + len(prefix)) % len(cycle)] for t in range(len(cycle))]
+    return _allows(steps, loop, prefix, cycle)
+
+
 def _cases_allows(rng):
     yield [], [{"a": True}, {}], [], [{"a"}, set(), set()]
     for _ in range(120):
@@ -189,6 +210,9 @@ check_allows = Exercise(
     {
         _once: "the cycles have different lengths, so that they meet in other ways at later "
         "turns. Go on until both are back where they were together.",
+        _shortest: "zip stops at the end of the shorter one, but neither ends: both cycles go on.",
+        _turned: "at time t of the word, the place in the cycle is (t - len(prefix)) % len(cycle), "
+        "since the cycle begins after the prefix; likewise in the trace.",
         _closed_world: "what a step does not mention is free, and not false.",
         lambda s, o, p, c: (
             len(s) == len(p) and len(o) == len(c) and _allows(s, o, p, c)

@@ -110,6 +110,12 @@ check_covariance_of = Exercise(
         lambda *a: (
             1 - len(set(found := _answers(*a))) / len(found)
         ): "the equation has |U| - 1 over |P| - 1, so that one answer to all forms gives 1.",
+        lambda *a: (
+            1 - (len(set(found := _answers(*a))) - 1) / len(found)
+        ): "the equation divides by |P| - 1, so that an answer of its own for every form gives 0.",
+        lambda solver, formula, renamings: alpha_covariance(
+            [_undo(solver(formula), r) for r in renamings]
+        ): "the solver is asked about the formula as it is: rename the formula first.",
         lambda *a: (len(set(found := _answers(*a))) - 1) / (len(found) - 1): "that is the share of "
         "*changes*: alpha-covariance is 1 minus it.",
     },

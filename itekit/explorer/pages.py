@@ -20,6 +20,7 @@ from itekit.explorer.texts import attempts_html
 from itekit.panels import Panel, error_html
 
 TRIES = 10
+MEAN = "mean"  # over all layers or heads; None would leave the menu blank
 
 
 class Page(Panel):
@@ -148,8 +149,8 @@ class AttentionPage(Page):
 
     def __init__(self) -> None:
         options = {"layout": {"width": "15em"}, "style": {"description_width": "5em"}}
-        self.layer = widgets.Dropdown(options=[("mean", None)], description="layer", **options)
-        self.head = widgets.Dropdown(options=[("mean", None)], description="head", **options)
+        self.layer = widgets.Dropdown(options=[MEAN], description="layer", **options)
+        self.head = widgets.Dropdown(options=[MEAN], description="head", **options)
         self.form = widgets.Dropdown(options=["tree", "table"], description="drawn as", **options)
         self.quiet = False
         super().__init__([self.layer, self.head, self.form])
@@ -167,13 +168,16 @@ class AttentionPage(Page):
         config, self.quiet = subject.experiment.model, True
         for control, count in (self.layer, config.layers), (self.head, config.heads):
             if len(control.options) != count + 1:
-                control.options = [("mean", None), *((str(n + 1), n) for n in range(count))]
+                control.options = [(MEAN, MEAN), *((str(n + 1), n) for n in range(count))]
         self.form.layout.display = "none" if subject.task == "copying" else None
         self.quiet = False
 
     def work(self, question: Question, judge: Judge) -> Iterator[None]:
         table = self.form.value == "table"
-        figure = attention_figure(question, self.layer.value, self.head.value, table=table)
+        layer, head = (
+            None if control.value == MEAN else control.value for control in (self.layer, self.head)
+        )
+        figure = attention_figure(question, layer, head, table=table)
         self.draw(figure, f"Cross-attention of the answer {question.answer} on {question.asked}")
         self.answer.value = ""
         yield

@@ -83,7 +83,8 @@ def _undone(question: Question) -> str:
     said = _said(subject, question.problem, undone)
     if same:
         return f"{said} ✓ the same answer as without the renaming"
-    return f"{said} ✗ without it: {_said(subject, question.problem, question.plain_answer)}"
+    plain = _said(subject, question.problem, question.plain_answer)
+    return f"{said} ✗ not the answer without the renaming: {plain}"
 
 
 def _label(subject: Subject, judge: Judge, problem: str) -> str:

@@ -46,6 +46,8 @@ def renaming_groups(groups: Sequence[Group], *, title: str = "") -> go.Figure:
     widest = max(x for places in marks.values() for x, *_ in places)
     figure.update_traces(marker_size=max(4, min(13, 520 / widest)))
     figure.update_xaxes(title_text="renamings", range=[0, widest + 1], rangemode="tozero")
+    if widest < 10:  # no tick between two whole numbers
+        figure.update_xaxes(dtick=1)
     figure.update_yaxes(
         tickmode="array",
         tickvals=[*range(len(names))],
