@@ -216,6 +216,7 @@ RUNS = {
         "plain",
         "by-appearance",
         "by-appearance-alpha-renaming",
+        "by-appearance-plain",
     ),
 }
 NAMES = [f"{family}/{variant}" for family, variants in RUNS.items() for variant in variants]
