@@ -23,7 +23,7 @@ import plotly.graph_objects as go
 from itekit.plots.png import shrink
 
 SCALES = (2.0, 1.5, 1.0)  # pixels per plotly pixel, sharpest first
-MAXIMUM_BYTES = 80_000
+MAXIMUM_BYTES = 60_000
 SECONDS = 60.0  # the longest wait for the browser to start, or for one picture
 
 
