@@ -59,9 +59,14 @@ def canonical_pair(pair: Pair, vocabulary: Vocabulary) -> Pair:
 
 
 def by_appearance(pair: Pair) -> Pair:
-    """A propositional problem, the literals of its label in the order in which its formula first
-    names their propositions. The label of a renamed problem is then the renamed label, letter by
-    letter; labels sorted by name change their order."""
+    """A propositional problem, its label's literals in the order of the formula (ours).
+
+    A proposition that the formula names first comes first. So the label of a renamed problem is the
+    renamed label, letter by letter, which it is not where literals are sorted by name.
+
+    Raises:
+        ValueError: the label names a proposition that the formula lacks.
+    """
     formula, label = pair
     literals = [label[i : i + 2] for i in range(0, len(label), 2)]
     return formula, "".join(sorted(literals, key=lambda literal: formula.index(literal[0])))

@@ -199,25 +199,14 @@ def test_ones_own_problems_are_labelled_checked_and_trained_on(tmp_path, monkeyp
 
 # figures
 
+MODELS = ("proposed", "alpha-renaming", "plain")
+ABLATIONS = ("without-f_bn", "without-adacos", "without-adacos-f_fn")
+BY_APPEARANCE = ("by-appearance", "by-appearance-alpha-renaming", "by-appearance-plain")
 RUNS = {
-    "ltl": (
-        "proposed",
-        "alpha-renaming",
-        "plain",
-        "without-f_bn",
-        "without-adacos",
-        "without-adacos-f_fn",
-    ),
-    "ltl-perturbed": ("proposed", "alpha-renaming", "plain"),
-    "ltl-limited": ("proposed", "alpha-renaming", "plain"),
-    "prop": (
-        "proposed",
-        "alpha-renaming",
-        "plain",
-        "by-appearance",
-        "by-appearance-alpha-renaming",
-        "by-appearance-plain",
-    ),
+    "ltl": MODELS + ABLATIONS,
+    "ltl-perturbed": MODELS,
+    "ltl-limited": MODELS,
+    "prop": MODELS + ABLATIONS + BY_APPEARANCE,
 }
 NAMES = [f"{family}/{variant}" for family, variants in RUNS.items() for variant in variants]
 
@@ -281,7 +270,7 @@ def test_differences_are_those_of_the_results():
     assert f"proposed has {said[0]}, alpha-renaming {said[1]}" in FLAT
 
 
-CLAIMS = [  # s: with its sign, u: without
+CLAIMS = [  # s: with its sign, u: without a plus, w: without either
     ("ltl/proposed", "ltl/alpha-renaming", "new: word", "*word*: {s[0]}, {s[1]} to {s[2]})"),
     ("ltl/plain", "ltl/proposed", "correct", "({s[0]} points, {u[1]} to {u[2]};"),
     ("prop/plain", "prop/proposed", "correct", "propositional {s[0]}, {u[1]} to {u[2]})"),
@@ -300,13 +289,15 @@ CLAIMS = [  # s: with its sign, u: without
     ("prop/by-appearance", "prop/proposed", "new: correct", "new: {s[0]}, {u[1]} to {u[2]})"),
     ("ltl/without-f_bn", "ltl/proposed", "new: correct", "a tie with proposed ({s[0]} points)"),
     ("ltl/proposed", "ltl/without-f_bn", "new: word", "is {u[0]} points behind ({u[1]} to {u[2]})"),
+    ("prop/without-f_bn", "prop/proposed", "correct", "propositional logic it loses {w[0]} points"),
 ]
 
 
 @pytest.mark.parametrize(("first", "second", "column", "said"), CLAIMS)
 def test_claims_are_those_of_the_results(first, second, column, said):
     signed = difference(first, second, column)
-    assert said.format(s=signed, u=[value.lstrip("+") for value in signed]) in FLAT
+    without = [value.lstrip("+−") for value in signed]
+    assert said.format(s=signed, u=[value.lstrip("+") for value in signed], w=without) in FLAT
 
 
 def test_the_order_of_methods_is_as_told():
