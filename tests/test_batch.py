@@ -76,7 +76,7 @@ def printed(path: Path) -> str:
     return "".join(output.get("text", "") for c in cells for output in c.get("outputs", []))
 
 
-def until(condition, seconds: float = 20):
+def until(condition, seconds: float = 120):
     """What `condition` returns once it is true."""
     end = time.monotonic() + seconds
     while not (found := condition()):
