@@ -89,6 +89,12 @@ def alpha_covariance(lesson):
     panel.type("&aXb", "formula")
 
 
+def language_model(lesson):
+    panel = lesson.panel("AskPanel(lm)")
+    assert "^" in panel.type("a & (b", "formula")
+    assert "Formula: a U b" in panel.type("a U b", "formula")
+
+
 def explorer(lesson):
     panel = lesson.panel("Explorer(task=task")
     panel.shows("says Spot")
@@ -115,6 +121,7 @@ CONTROLS = {
     "08_ltl_training": ltl_training,
     "09_propositional_logic": propositional_logic,
     "12_alpha_covariance": alpha_covariance,
+    "14_language_model": language_model,
     "explorer": explorer,
 }
 
