@@ -76,7 +76,7 @@ def printed(path: Path) -> str:
     return "".join(output.get("text", "") for c in cells for output in c.get("outputs", []))
 
 
-def until(condition, seconds: float = 120):
+def until(condition, seconds: float = 20):
     """What `condition` returns once it is true."""
     end = time.monotonic() + seconds
     while not (found := condition()):
@@ -95,7 +95,7 @@ def alive(pid: int) -> bool:
 def pids(folder: Path, seed: int) -> list[int]:
     """The kernel and the process of a run that sleeps, once it does."""
     path = folder / f"{seed}.pids"
-    return list(map(int, until(lambda: path.exists() and path.read_text()).split()))
+    return list(map(int, until(lambda: path.exists() and path.read_text(), 120).split()))
 
 
 # the list
