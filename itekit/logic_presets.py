@@ -11,6 +11,7 @@ with prop. Variants:
     canonical-proposed  the same with the proposed embeddings (ours)
     by-appearance, by-appearance-plain, by-appearance-alpha-renaming    propositional labels in
                         the order of the formula, not of the names (ours)
+    longer, longer-alpha-renaming    LTL in three times the steps (ours)
 
 On perturbed and limited data there are proposed, plain, alpha-renaming and canonical only. There
 alpha-renaming has as many embeddings as training has propositions, as in the paper, since more
@@ -51,6 +52,11 @@ _BY_APPEARANCE = types.MappingProxyType(
         for name in ("", "plain", "alpha-renaming")
     }
 )
+
+_LONGER = types.MappingProxyType(
+    {"longer": VARIANTS["proposed"], "longer-alpha-renaming": VARIANTS["alpha-renaming"]}
+)
+_OTHERS = types.MappingProxyType({"ltl": _LONGER, "prop": _BY_APPEARANCE})
 
 _TRAINING = types.MappingProxyType(
     {
@@ -103,7 +109,7 @@ _ON_OTHER_DATA = ("proposed", "plain", "alpha-renaming", "canonical")
 def _variants(family: str) -> tuple[str, ...]:
     if "-" in family:
         return _ON_OTHER_DATA
-    return (*VARIANTS, *_BY_APPEARANCE) if family == "prop" else tuple(VARIANTS)
+    return *VARIANTS, *_OTHERS[family]
 
 
 FAMILIES = tuple(prefix + kind for prefix in _TASKS for kind in _KINDS)
@@ -120,11 +126,13 @@ def logic_experiment(name: str, scale: str, seed: int) -> LogicExperiment:
     source = f"{prefix}-{kind}" if kind else f"{prefix}35"
     if kind == "limited" and scale != "smoke":
         training = replace(training, steps=training.steps // 10)
+    if variant in _LONGER:
+        training = replace(training, steps=training.steps * 3)
     if kind and variant == "alpha-renaming":
         settings["test_propositions"] = settings["propositions"]
     if variant == "full-vocabulary":
         source, settings["propositions"] = f"{prefix}35-10ap", settings["test_propositions"]
-    settings |= (VARIANTS | _BY_APPEARANCE)[variant]
+    settings |= (VARIANTS | _BY_APPEARANCE | _LONGER)[variant]
     return LogicExperiment(
         name,
         scale,
