@@ -111,10 +111,10 @@ class SelfAttention(Attention):
         """
         rotated = projected[:, : 2 * self.heads * self.d_head]
         self.rotate_step(rotated, position, self.d_head**-0.5, 1.0)
-        query, key, value = projected.view(-1, 3, self.heads, 1, self.d_head).unbind(1)
+        split = projected.view(-1, 3, self.heads, self.d_head)
+        cache[:, :, :, position] = split[:, 1:].transpose(0, 1)
         keys, values = cache[:, :, :, : len(bias)]
-        keys[:, :, position], values[:, :, position] = key[:, :, 0], value[:, :, 0]
-        mixed = attend(query, keys, values, bias)
+        mixed = attend(split[:, 0, :, None], keys, values, bias)
         return self.output(mixed.flatten(0, 1))
 
 

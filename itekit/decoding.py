@@ -31,7 +31,6 @@ def _stepper(U: Tensor, cached: bool) -> type[Averaged] | type[Cached] | type[Un
     return Cached if cached else Uncached
 
 
-@torch.no_grad()
 def greedy(
     model: Transformer, U: Tensor, source: Tensor, limit: int, cached: bool = True
 ) -> Tensor:
@@ -50,12 +49,17 @@ def greedy(
         ValueError: no sources, or a limit below 1.
     """
     _check(source, limit)
-    stepper = _stepper(U, cached)(model, U, source, limit)
     output = torch.zeros(len(source), limit, dtype=torch.int64, device=source.device)
-    active = torch.arange(len(source), device=source.device)
+    with torch.inference_mode():
+        _fill(output, _stepper(U, cached)(model, U, source, limit))
+    return output
+
+
+def _fill(output: Tensor, stepper: Averaged | Cached | Uncached) -> None:
+    active = torch.arange(len(output), device=output.device)
     tokens = torch.full_like(active, START)
     going = torch.ones_like(active, dtype=torch.bool)
-    for position in range(limit):
+    for position in range(output.shape[1]):
         tokens = stepper.step(tokens, position).argmax(dim=-1)
         going &= tokens != END
         output[active, position] = tokens * going
@@ -65,10 +69,8 @@ def greedy(
                 break
             stepper.select(rows)
             active, tokens, going = active[rows], tokens[rows], going[rows]
-    return output
 
 
-@torch.no_grad()
 def beam(
     model: Transformer, U: Tensor, source: Tensor, limit: int, size: int = 3, cached: bool = True
 ) -> tuple[Tensor, Tensor]:
@@ -96,17 +98,8 @@ def beam(
     if size < 1:
         raise ValueError(f"the beam size must be 1 or more, found {size}")
     search = _Beams(len(source), size, limit, U)
-    stepper = _stepper(U, cached)(model, U, source, limit, size)
-    for position in range(limit):
-        logits = stepper.step(search.tokens.flatten(), position)
-        came_from = search.extend(torch.log_softmax(logits, dim=-1), position)
-        rows = search.drop_settled(position)
-        if rows is None:
-            stepper.select_prefix(came_from.flatten())
-        elif len(rows):
-            stepper.select(came_from[rows].flatten())
-        else:
-            break
+    with torch.inference_mode():
+        search.run(_stepper(U, cached)(model, U, source, limit, size))
     return search.result()
 
 
@@ -124,6 +117,19 @@ class _Beams:
         self.finished = self.prefixes.clone()
         self.finished_scores = torch.full_like(self.scores, -torch.inf)
         self._results = self.prefixes.clone(), self.finished_scores.clone()
+
+    def run(self, stepper: Averaged | Cached | Uncached) -> None:
+        """Search until every source is settled or the limit is reached."""
+        for position in range(self.limit):
+            logits = stepper.step(self.tokens.flatten(), position)
+            came_from = self.extend(torch.log_softmax(logits, dim=-1), position)
+            rows = self.drop_settled(position)
+            if rows is None:
+                stepper.select_prefix(came_from.flatten())
+            elif len(rows):
+                stepper.select(came_from[rows].flatten())
+            else:
+                break
 
     def extend(self, log_probabilities: Tensor, position: int) -> Tensor:
         """Extend by one token; returns for each beam [B, K] the row that it came from."""

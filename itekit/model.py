@@ -10,6 +10,7 @@ Tokens are packed outside attention: N counts those that are not padding (see `l
 Shape letters: B batch, S source length, T target length, N tokens, D model, H heads, V vocabulary.
 """
 
+import functools
 from collections.abc import Sequence
 
 import torch
@@ -23,6 +24,15 @@ from itekit.positions import MAX_TREE_DEPTH, tree_encoding, tree_paths
 from itekit.vocabulary import PAD, SPECIAL, START
 
 _FORBIDDEN = [SPECIAL.index(PAD), SPECIAL.index(START)]
+
+
+@functools.lru_cache(maxsize=64)
+@torch.inference_mode(False)  # what is kept must serve training too
+def _forbidden(count: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """What is added to the logits of `count` tokens: [V]."""
+    bias = torch.zeros(count, dtype=dtype)
+    bias[_FORBIDDEN] = -torch.inf
+    return bias.to(device)
 
 
 def call(layer: nn.Module, *inputs) -> Tensor:
@@ -116,9 +126,7 @@ class Transformer(nn.Module):
         """
         if self.config.normalize_features:
             features = normalize(features, dim=-1)
-        bias = U.new_zeros(U.shape[-2])
-        for token in _FORBIDDEN:  # one by one: a list would have to be copied to a GPU
-            bias[token] = -torch.inf
+        bias = _forbidden(U.shape[-2], U.dtype, U.device)
         return linear(features, U, bias) if U.dim() == 2 else bias + features @ U.mT
 
     def forward(

@@ -22,6 +22,7 @@ from torch import Tensor
 
 
 @functools.lru_cache(maxsize=64)
+@torch.inference_mode(False)  # what is kept must serve training too
 def rope_table(length: int, d_head: int, device: torch.device, base: float = 10000.0) -> Tensor:
     """The factors exp(i × position × base^(-2j / d_head)), complex64 [length, d_head / 2].
 
@@ -36,6 +37,7 @@ def rope_table(length: int, d_head: int, device: torch.device, base: float = 100
 
 
 @functools.lru_cache(maxsize=64)
+@torch.inference_mode(False)
 def step_table(
     length: int,
     heads: int,

@@ -97,7 +97,7 @@ def _keys_values(kept: Tensor) -> tuple[Tensor, Tensor]:
 
 def _rows_at_once(source: Tensor) -> int:
     """Sources to encode together: on a CPU so few that their activations stay in its cache."""
-    return max(1, 2048 // source.shape[1]) if source.device.type == "cpu" else len(source)
+    return max(1, 4096 // source.shape[1]) if source.device.type == "cpu" else len(source)
 
 
 class Averaged:

@@ -1,5 +1,6 @@
 """Decoding with a cache against decoding without, and beam search against brute force."""
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -12,6 +13,7 @@ from torch.nn.functional import normalize
 from itekit.decoding import beam, greedy
 from itekit.layout import Layout
 from itekit.model import ModelConfig, Transformer
+from itekit.positions import rope_table, rotate
 from itekit.stepping import ROOM
 
 END, START, FIRST = 1, 2, 3
@@ -62,6 +64,21 @@ def test_answers_longer_than_the_cache_at_first(search):
     found, expected = (search(model, U, source, limit, cached=cached) for cached in (True, False))
     tokens, reference = (x if search is greedy else x[0] for x in (found, expected))
     assert torch.equal(tokens, reference) and (tokens != 0).sum(-1).max() == limit
+
+
+@pytest.mark.parametrize("search", [greedy, beam])
+def test_a_model_that_has_decoded_can_be_trained_on_its_answers(search):
+    model = Transformer(replace(CONFIG, rope_base=77.0))  # tables that no other test has made
+    U = network(0, size=8)[1].requires_grad_()
+    source = sources(0, [5, 3], size=8)
+    found = search(model, U, source, 9)
+    tokens = found if search is greedy else found[0][:, 0]
+    tokens += 0  # an ordinary tensor: it may be changed in place
+    layout = Layout(*tokens.shape)
+    model(U, source, tokens, layout)[:, END].sum().backward()
+    assert all(p.grad is not None for p in [U, *model.parameters()])
+    table = rope_table(8, 8, U.device, 77.0)  # kept by the search
+    rotate(torch.ones(8, 8, requires_grad=True), table).sum().backward()
 
 
 def test_answers_end_at_different_places_or_not_at_all():
