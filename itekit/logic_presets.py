@@ -12,6 +12,8 @@ with prop. Variants:
     by-appearance, by-appearance-plain, by-appearance-alpha-renaming    propositional labels in
                         the order of the formula, not of the names (ours)
     longer, longer-alpha-renaming    LTL in three times the steps (ours)
+    many-names, many-names-alpha-renaming    LTL with 20 propositions to choose from at evaluation,
+                        of which the problems hold no more than before (ours)
 
 On perturbed and limited data there are proposed, plain, alpha-renaming and canonical only. There
 alpha-renaming has as many embeddings as training has propositions, as in the paper, since more
@@ -56,7 +58,13 @@ _BY_APPEARANCE = types.MappingProxyType(
 _LONGER = types.MappingProxyType(
     {"longer": VARIANTS["proposed"], "longer-alpha-renaming": VARIANTS["alpha-renaming"]}
 )
-_OTHERS = types.MappingProxyType({"ltl": _LONGER, "prop": _BY_APPEARANCE})
+_MANY_NAMES = types.MappingProxyType(
+    {
+        "many-names": VARIANTS["proposed"] | {"test_propositions": 20},
+        "many-names-alpha-renaming": VARIANTS["alpha-renaming"] | {"test_propositions": 20},
+    }
+)
+_OTHERS = types.MappingProxyType({"ltl": _LONGER | _MANY_NAMES, "prop": _BY_APPEARANCE})
 
 _TRAINING = types.MappingProxyType(
     {
@@ -132,7 +140,7 @@ def logic_experiment(name: str, scale: str, seed: int) -> LogicExperiment:
         settings["test_propositions"] = settings["propositions"]
     if variant == "full-vocabulary":
         source, settings["propositions"] = f"{prefix}35-10ap", settings["test_propositions"]
-    settings |= (VARIANTS | _BY_APPEARANCE | _LONGER)[variant]
+    settings |= (VARIANTS | _OTHERS[prefix])[variant]
     return LogicExperiment(
         name,
         scale,
