@@ -12,8 +12,8 @@ with prop. Variants:
     by-appearance, by-appearance-plain, by-appearance-alpha-renaming    propositional labels in
                         the order of the formula, not of the names (ours)
     longer, longer-alpha-renaming    LTL in three times the steps (ours)
-    many-names, many-names-alpha-renaming    LTL with 20 propositions to choose from at evaluation,
-                        of which the problems hold no more than before (ours)
+    many-names, many-names-alpha-renaming    LTL with 20 propositions in the vocabulary of the grid,
+                        whose problems hold no more than before (ours)
 
 On perturbed and limited data there are proposed, plain, alpha-renaming and canonical only. There
 alpha-renaming has as many embeddings as training has propositions, as in the paper, since more

@@ -201,9 +201,10 @@ def test_ones_own_problems_are_labelled_checked_and_trained_on(tmp_path, monkeyp
 
 MODELS = ("proposed", "alpha-renaming", "plain")
 ABLATIONS = ("without-f_bn", "without-adacos", "without-adacos-f_fn")
+SETTINGS = ("longer", "longer-alpha-renaming", "many-names", "many-names-alpha-renaming")
 BY_APPEARANCE = ("by-appearance", "by-appearance-alpha-renaming", "by-appearance-plain")
 RUNS = {
-    "ltl": MODELS + ABLATIONS,
+    "ltl": MODELS + ABLATIONS + SETTINGS,
     "ltl-perturbed": MODELS,
     "ltl-limited": MODELS,
     "prop": MODELS + ABLATIONS + BY_APPEARANCE,
@@ -287,6 +288,18 @@ CLAIMS = [  # s: with its sign, u: without a plus, w: without either
         "first appearance: {s[0]} points, {u[1]} to {u[2]}",
     ),
     ("prop/by-appearance", "prop/proposed", "new: correct", "new: {s[0]}, {u[1]} to {u[2]})"),
+    (
+        "ltl/longer",
+        "ltl/longer-alpha-renaming",
+        "new: correct",
+        "three times the steps alpha-renaming is ahead ({s[0]}, {s[1]} to {s[2]})",
+    ),
+    (
+        "ltl/many-names",
+        "ltl/many-names-alpha-renaming",
+        "correct",
+        "proposed is ahead by {u[0]} points ({u[1]} to {u[2]})",
+    ),
     ("ltl/without-f_bn", "ltl/proposed", "new: correct", "a tie with proposed ({s[0]} points)"),
     ("ltl/proposed", "ltl/without-f_bn", "new: word", "is {u[0]} points behind ({u[1]} to {u[2]})"),
     ("prop/without-f_bn", "prop/proposed", "correct", "propositional logic it loses {w[0]} points"),

@@ -12,7 +12,7 @@ from itekit import readme, setup_check, summary
 from itekit.__main__ import make_parser
 from itekit.experiments import experiment
 from itekit.notebooks import known_parameters
-from itekit.results import MissingResultError, save_result
+from itekit.results import MissingResultError, load_redraw, save_result
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -93,6 +93,16 @@ def test_map_lists_every_module_once_as_its_docstring_says():
 
 def test_results_are_those_of_the_data_folder():
     assert section("results") == summary.comparison_table(), "run: python -m itekit readme"
+
+
+def test_redraws_are_those_of_the_data_folder():
+    found = load_redraw("ltl/longer", "lab", 0)["result"]
+    beams = [found[part]["solved_beams"]["all"] for part in ("test", "generalization")]
+    (one, grid_one), (ten, grid_ten) = ([f"{100 * b[i]:.1f}" for b in beams] for i in (0, -1))
+    assert [len(b) for b in beams] == [10, 10]
+    said = " ".join(TEXT.split())
+    assert f"{ten} % of the LTL test problems and {grid_ten} % of the grid" in said
+    assert f"({one} and {grid_one} % with one;" in said
 
 
 def test_requirements_are_those_of_the_set_up_check():
