@@ -95,7 +95,7 @@ def alive(pid: int) -> bool:
 def pids(folder: Path, seed: int) -> list[int]:
     """The kernel and the process of a run that sleeps, once it does."""
     path = folder / f"{seed}.pids"
-    return list(map(int, until(lambda: path.exists() and path.read_text(), 120).split()))
+    return list(map(int, until(lambda: path.exists() and path.read_text()).split()))
 
 
 # the list
