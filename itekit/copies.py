@@ -16,8 +16,9 @@ import numpy as np
 import torch
 from rapidfuzz.distance import Levenshtein
 
+from itekit.copying import copy_strings
 from itekit.data import Batch
-from itekit.evaluation import GridEvaluation, copy_strings
+from itekit.evaluation import GridEvaluation
 from itekit.network import Network
 from itekit.vocabulary import UnknownTokenError, Vocabulary
 

@@ -11,49 +11,16 @@ import statistics
 
 import numpy as np
 import torch
-from rapidfuzz.distance import Levenshtein
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 from tqdm.auto import tqdm
 
-from itekit.data import Batch, copying_batch
-from itekit.decoding import greedy
+from itekit.copying import copy_strings, edit_distances, length_batch, readable
+from itekit.data import Batch
 from itekit.network import Network, seeded
-from itekit.vocabulary import Vocabulary
 
 TEST_SEED = 1_000_003
 DECODING_TOKENS = 16_384  # strings × length decoded at once: more would not stay in cache
-
-
-def edit_distances(predictions: Tensor, targets: Tensor) -> np.ndarray:
-    """Levenshtein distance of each row, padding (0) left out.
-
-    Args:
-        predictions: int64 [N, any]; targets: int64 [N, any].
-
-    Returns:
-        int64 [N].
-    """
-    pairs = zip(predictions.tolist(), targets.tolist(), strict=True)
-    return np.array([Levenshtein.distance(_strip(p), _strip(t)) for p, t in pairs], dtype=np.int64)
-
-
-def _strip(row: list[int]) -> list[int]:
-    return [token for token in row if token > Vocabulary.end_id]
-
-
-def copy_strings(network: Network, U: Tensor, batch: Batch) -> Tensor:
-    """Greedy copies of a batch's sources, at most twice as long as the longest: int64 [N, 2S]."""
-    return greedy(network.model, U, batch.source, 2 * (batch.source.shape[1] - 1))
-
-
-def length_batch(network: Network, length: int, uniques: list[int], seed: int) -> Batch:
-    """All strings of one length of the experiment's grid, cell after cell."""
-    experiment = network.experiment
-    strings = np.concatenate([experiment.grid.strings(u, length, seed) for u in uniques])
-    lengths = np.full(len(strings), length)
-    device = next(network.model.parameters()).device
-    return copying_batch(strings, lengths, experiment.test_vocabulary).to(device)
 
 
 def _chunks(batch: Batch) -> list[Batch]:
@@ -77,9 +44,7 @@ class GridEvaluation:
     def __init__(self, network: Network, seed: int = TEST_SEED, progress: bool = True):
         self.network, self.seed, self.progress = network, seed, progress
         experiment = network.experiment
-        extends = experiment.embedding.kind != "learned"
-        known = experiment.test_characters if extends else experiment.data.characters
-        self.vocabulary = experiment.test_vocabulary if extends else experiment.vocabulary
+        self.vocabulary, known = readable(network)
         self.draws = experiment.draws if experiment.embedding.kind == "dual_part" else 1
         self.axis = experiment.grid.axis
         self.readable = {s: [u for u in self.axis if u <= min(s, known)] for s in self.axis}

@@ -1,8 +1,9 @@
 """The log of a training run: log.jsonl, one JSON record a line, appended to while training.
 
 A record has "step", "loss" (the mean since the record before), "learning_rate",
-"tokens_per_second", with AdaCos "scale", and at validation "validation_loss" and
-"validation_accuracy".
+"tokens_per_second", with AdaCos "scale", and at validation "validation_loss",
+"validation_accuracy" and, for copying, "validation_edit_distance" (of strings of the evaluation
+grid's greatest length).
 """
 
 import json

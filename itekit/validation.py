@@ -2,7 +2,9 @@
 
 import torch
 
+from itekit.copying import longest_edit_distance
 from itekit.network import Network, seeded
+from itekit.task_settings import CopyingExperiment
 
 BATCHES, SIZE = 4, 256
 
@@ -11,8 +13,8 @@ BATCHES, SIZE = 4, 256
 def validate(network: Network, stream) -> dict:
     """Loss (with the last scale) and token accuracy on held-out problems of the stream.
 
-    Computed as an evaluation computes, in float32, by each process for itself. Leaves the network
-    in training mode.
+    For copying also the edit distance of longer copies. Computed as an evaluation computes, in
+    float32, by each process for itself. Leaves the network in training mode.
     """
     network.train(False)
     U = network.matrix(network.experiment.vocabulary, seeded(network.experiment.seed, 3))
@@ -24,5 +26,8 @@ def validate(network: Network, stream) -> dict:
         real = targets != 0
         correct += (logits.argmax(-1) == targets)[real].sum().item()
         count += real.sum().item()
+    record = {"validation_loss": loss, "validation_accuracy": correct / count}
+    if isinstance(network.experiment, CopyingExperiment):
+        record["validation_edit_distance"] = longest_edit_distance(network)
     network.train()
-    return {"validation_loss": loss, "validation_accuracy": correct / count}
+    return record

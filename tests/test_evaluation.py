@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny import mixed_batch, tiny_experiment, tiny_network
 
-from itekit import evaluation, results
-from itekit.evaluation import GridEvaluation, copy_strings, edit_distances, median_draw
+from itekit import copying, evaluation, results
+from itekit.copying import copy_strings, edit_distances, longest_edit_distance
+from itekit.evaluation import GridEvaluation, median_draw
 from itekit.network import Network
 from itekit.task_settings import CopyingExperiment
 from itekit.tasks.copying import EvaluationGrid
@@ -257,3 +258,29 @@ def test_only_the_draw_of_median_loss_is_decoded_when_draws_are_not_averaged():
     assert decoded == [chosen] and "spread" not in result
     expected = everything["draws"][chosen]["mean_edit_distance"]
     assert result["mean_edit_distance"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("variant", ["proposed", "plain"])
+@pytest.mark.parametrize("copier", [perfect, empty])
+def test_the_glance_while_training_is_at_the_greatest_length(monkeypatch, variant, copier):
+    lengths = []
+
+    def copied(network, U, batch):
+        lengths.extend((batch.source > 1).sum(1).tolist())
+        return copier(network, U, batch)
+
+    monkeypatch.setattr(copying, "copy_strings", copied)
+    made = network(variant)
+    longest = made.experiment.grid.axis[-1]
+    assert longest_edit_distance(made) == (0 if copier is perfect else longest)
+    assert set(lengths) == {longest}
+
+
+def test_the_glance_while_training_repeats_and_takes_some_strings_of_each_row(monkeypatch):
+    made = network(grid=EvaluationGrid(3, 8, samples=20))
+    assert longest_edit_distance(made) == longest_edit_distance(made)
+    rows = []
+    monkeypatch.setattr(copying, "copy_strings", lambda n, U, b: rows.append(b) or empty(n, U, b))
+    longest_edit_distance(made, strings=5)
+    unique = [len(set(row[row > 2].tolist())) for row in rows[0].source]
+    assert unique == [u for u in range(3, 9) for _ in range(5)]

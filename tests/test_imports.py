@@ -22,7 +22,7 @@ GROUPS = {
     "embeddings model",
     "experiments": "settings task_settings copying_presets logic_presets experiments",
     "training": "runlog provenance schedule checkpoints network execution validation training "
-    "stepping decoding",
+    "stepping decoding copying",
     "evaluation": "evaluation search solving covariance logic_evaluation redraw results "
     "reference copies summary logic_summary timing step_parts embedding_costs efficiency llm",
     "plots": "plots",

@@ -69,6 +69,7 @@ def test_a_run_leaves_its_log_its_checkpoint_and_its_network(uninterrupted):
     assert all({"loss", "learning_rate", "tokens_per_second", "scale"} <= set(r) for r in records)
     assert ["validation_loss" in r for r in records] == [False, True, False, True]
     assert all(0 <= r["validation_accuracy"] <= 1 for r in records[1::2])
+    assert all(r["validation_edit_distance"] > 0 for r in records[1::2])
     assert records[0]["learning_rate"] == pytest.approx(1e-3) and records[0]["loss"] > 0
 
 

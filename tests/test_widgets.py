@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from itekit import copies as module
 from itekit import widgets
 from itekit.copies import Copy, CopyTable, copies, marked, rows_in_use
-from itekit.evaluation import GridEvaluation, edit_distances, length_batch
+from itekit.copying import edit_distances, length_batch
+from itekit.evaluation import GridEvaluation
 from itekit.experiments import experiment
 from itekit.network import Network
 from itekit.vocabulary import UnknownTokenError

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from itekit.copying import VALIDATION_SEED
 from itekit.evaluation import GridEvaluation
 from itekit.experiments import from_json
 from itekit.files import write_json
@@ -26,7 +27,6 @@ from itekit.search.settings import Setting
 from itekit.training import Trainer, TrainingDivergedError
 
 FOLDER = RUNS / "search"
-VALIDATION_SEED = 1_000_033  # of strings and draws; those of `evaluation.TEST_SEED` stay unseen
 OTHER_BASE = 1_000_000.0  # of RoPE, at which no offset looks like another (notebook 05, part 11)
 OTHER_DRAWS = 3
 RECORD = "record.json"
