@@ -119,6 +119,13 @@ def test_no_private_path_and_no_badge():
     assert not re.search(r"/(work|tmp|home|root)/|shields\.io|badge\.svg|mybinder\.org/badge", TEXT)
 
 
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "data").rglob("*.json")), ids=lambda path: path.name
+)
+def test_no_private_path_in_what_results_record(path):
+    assert not re.search(r"/(work|tmp|home|root)/", path.read_text(encoding="utf-8"))
+
+
 # what writes the tables
 
 
