@@ -65,11 +65,14 @@ def longest_edit_distance(network: Network, strings: int = 4) -> float:
     """Mean edit distance of copies of the grid's longest strings, for one random draw.
 
     A glance while training, which sees no string of that length: `strings` validation strings for
-    each number of characters that the network can read. The network is in evaluation mode.
+    each number of characters that the network can read; the length itself if it can read none of
+    them. The network is in evaluation mode.
     """
     grid, (vocabulary, known) = network.experiment.grid, readable(network)
     length = grid.axis[-1]
     uniques = [u for u in grid.axis if u <= known]
+    if not uniques:
+        return float(length)
     batch = length_batch(network, length, uniques, VALIDATION_SEED)
     some = slice(None, None, max(1, grid.samples // strings))
     U = network.matrix(vocabulary, seeded(VALIDATION_SEED, 0))

@@ -284,3 +284,7 @@ def test_the_glance_while_training_repeats_and_takes_some_strings_of_each_row(mo
     longest_edit_distance(made, strings=5)
     unique = [len(set(row[row > 2].tolist())) for row in rows[0].source]
     assert unique == [u for u in range(3, 9) for _ in range(5)]
+
+
+def test_the_glance_while_training_without_a_readable_string_is_the_length():
+    assert longest_edit_distance(network("plain", EvaluationGrid(6, 8, samples=2))) == 8
