@@ -64,9 +64,9 @@ def readable(network: Network) -> tuple[Vocabulary, int]:
 def longest_edit_distance(network: Network, strings: int = 4) -> float:
     """Mean edit distance of copies of the grid's longest strings, for one random draw.
 
-    A glance while training, which sees no string of that length: `strings` validation strings for
-    each number of characters that the network can read; the length itself if it can read none of
-    them. The network is in evaluation mode.
+    A glance while training, which may see no string of that length: `strings` validation strings
+    for each number of characters that the network can read; the length itself if it can read none
+    of them. The network is in evaluation mode.
     """
     grid, (vocabulary, known) = network.experiment.grid, readable(network)
     length = grid.axis[-1]

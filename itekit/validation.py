@@ -13,8 +13,9 @@ BATCHES, SIZE = 4, 256
 def validate(network: Network, stream) -> dict:
     """Loss (with the last scale) and token accuracy on held-out problems of the stream.
 
-    For copying also the edit distance of longer copies. Computed as an evaluation computes, in
-    float32, by each process for itself. Leaves the network in training mode.
+    For copying also the edit distance of the evaluation's longest strings. Computed as an
+    evaluation computes, in float32, by each process for itself. Leaves the network in training
+    mode.
     """
     network.train(False)
     U = network.matrix(network.experiment.vocabulary, seeded(network.experiment.seed, 3))
