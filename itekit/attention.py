@@ -58,11 +58,14 @@ class Attention(nn.Module):
         """RoPE factors for `split_heads`, times `scale`; None without RoPE."""
         if self.rope_base is None:
             return None
-        L = layout.length
+        L, positions = layout.length, layout.positions
         if layout.static:
-            table = rope_cosines_sines(L, self.d_head, device, self.rope_base)
+            positions = torch.arange(L, device=device) if positions is None else positions
+            table = rope_cosines_sines(positions, self.d_head, self.rope_base)
         else:
-            table = rope_table(_round_up(L), self.d_head, device, self.rope_base)[:L]
+            rows = slice(L) if positions is None else positions
+            length = L if positions is None else int(positions.max()) + 1
+            table = rope_table(_round_up(length), self.d_head, device, self.rope_base)[rows]
         return table if scale == 1.0 else table * scale
 
     def rotate_step(self, x: Tensor, position: int, *scales: float) -> Tensor:

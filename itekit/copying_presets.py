@@ -3,7 +3,8 @@
 The names are FAMILY/VARIANT. Families: copying-5-10 (paper, appendix "Generalization to larger
 vocabularies and lengths"), copying-3-30 ("Generalization to larger vocabularies") and
 copying-large ("Scaling up"). Variants: proposed, plain, full-vocabulary, alpha-renaming,
-without-f_bn, and neighboring-points-16.
+without-f_bn, neighboring-points-16, and randomized-positions (ours: the proposed model, trained at
+random positions out of a third more than the evaluation's strings are long; Ruoss et al. 2023).
 """
 
 import types
@@ -23,6 +24,7 @@ EMBEDDINGS = types.MappingProxyType(
         "alpha-renaming": EmbeddingConfig("alpha_renaming"),
         "without-f_bn": EmbeddingConfig("dual_part", "hypercube_vertices", 6, f_bn=False),
         "neighboring-points-16": EmbeddingConfig("dual_part", "neighboring_points", 16),
+        "randomized-positions": EmbeddingConfig("dual_part", "hypercube_vertices", 6),
     }
 )
 
@@ -104,6 +106,10 @@ def copying_experiment(name: str, scale: str, seed: int) -> CopyingExperiment:
     if family == "copying-large":
         wide = replace(made.embedding, d_beta=max(16, made.embedding.d_beta))
         made = replace(made, embedding=wide)
+    if variant == "randomized-positions":
+        longest = max(made.data.maximum, made.grid.maximum)
+        training = replace(made.training, positions=longest * 4 // 3)
+        made = replace(made, training=training)
     if variant == "full-vocabulary":
         data = replace(made.data, characters=made.test_characters)
         made = replace(made, data=data)

@@ -3,7 +3,8 @@
 Shape letters: B batch, S source length, T target length (both with the end token).
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -21,10 +22,16 @@ class Batch:
     Attributes:
         source: int64 [B, S].
         target: int64 [B, T].
+        positions: int64 [max(S, T)], where the columns of both stand for RoPE; None: 0, 1, 2, ...
     """
 
     source: Tensor
     target: Tensor
+    positions: Tensor | None = None
+
+    def each(self, change: Callable[[Tensor], Tensor]) -> "Batch":
+        """The same batch with both sides changed alike."""
+        return replace(self, source=change(self.source), target=change(self.target))
 
     @property
     def inputs(self) -> Tensor:
@@ -39,12 +46,29 @@ class Batch:
 
     def padded(self, multiple: int) -> "Batch":
         """The same batch with both lengths rounded up to a multiple: few shapes occur."""
-        sides = (self.source, self.target)
-        return Batch(*(pad(x, (0, -x.shape[1] % multiple)) for x in sides))
+        return self.each(lambda side: pad(side, (0, -side.shape[1] % multiple)))
 
-    def to(self, device: torch.device) -> "Batch":
-        """The same batch on a device."""
-        return Batch(self.source.to(device), self.target.to(device))
+    def to(self, device: torch.device, send: Callable = Tensor.to) -> "Batch":
+        """The same batch on a device; `send` moves a tensor there."""
+        moved = self.each(lambda side: send(side, device))
+        if self.positions is None:
+            return moved
+        return replace(moved, positions=send(self.positions, device))
+
+    def at_random_positions(self, among: int, generator: torch.Generator) -> "Batch":
+        """The same batch at randomized positions (Ruoss et al. 2023).
+
+        The columns of source and target stand, in order, at a random choice of the positions 0 to
+        `among` - 1: offsets occur that are longer than any of its sequences.
+
+        Raises:
+            ValueError: there are fewer positions than columns.
+        """
+        columns = max(self.source.shape[1], self.target.shape[1])
+        if columns > among:
+            raise ValueError(f"a batch of length {columns} does not fit {among} positions")
+        chosen = torch.randperm(among, generator=generator)[:columns]
+        return replace(self, positions=chosen.sort().values)
 
 
 def with_end(tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:

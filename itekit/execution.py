@@ -88,7 +88,7 @@ class Execution:
         """A batch on the device, in one of few shapes if shapes are static."""
         if self.static:
             batch = batch.padded(BUCKET)
-        return Batch(send(batch.source, self.device), send(batch.target, self.device))
+        return batch.to(self.device, send)
 
     def dropout(self, p: float, seed: int, step: int) -> Dropout:
         """The dropout of a training step in this process."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 KEY_MULTIPLE = 16
 STEP_KEYS = 32  # fewest keys of a decoding step: smaller products take torch's scalar code
@@ -30,26 +31,30 @@ class Layout:
 
     Attributes:
         batch, length: B and L.
-        index: int64 [N], the position b × L + l of each token; None: all B × L positions.
+        index: int64 [N], the place b × L + l of each token; None: all B × L places.
         static: every shape follows from B and L, and operations are such as compilers take.
+        positions: int64 [L], where the columns stand for RoPE; None: 0, 1, 2, ...
     """
 
     batch: int
     length: int
     index: Tensor | None = None
     static: bool = False
+    positions: Tensor | None = None
 
     @classmethod
-    def of(cls, valid: Tensor, static: bool = False) -> "Layout":
-        """The layout of the positions where `valid` [B, L]; a static one keeps padding in.
+    def of(cls, valid: Tensor, static: bool = False, positions: Tensor | None = None) -> "Layout":
+        """The layout of the tokens where `valid` [B, L]; a static one keeps padding in.
 
         Off the CPU it is always static: packing would cost a wait for the number of tokens.
+        Columns beyond `positions` hold nothing but padding.
         """
+        if positions is not None:
+            positions = pad(positions, (0, valid.shape[1] - len(positions)))
         if static or valid.device.type != "cpu":
-            return cls(*valid.shape, static=True)
-        if valid.all():
-            return cls(*valid.shape)
-        return cls(*valid.shape, valid.flatten().nonzero()[:, 0])
+            return cls(*valid.shape, None, True, positions)
+        index = None if valid.all() else valid.flatten().nonzero()[:, 0]
+        return cls(*valid.shape, index, False, positions)
 
     def keys(self, device: torch.device) -> int:
         """K, the number of keys that attention on these tokens has."""

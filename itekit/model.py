@@ -66,9 +66,9 @@ class Transformer(nn.Module):
         self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))
 
-    def layout(self, valid: Tensor) -> Layout:
-        """The layout of the tokens where `valid` [B, L]."""
-        return Layout.of(valid, self.static and self.training)
+    def layout(self, valid: Tensor, positions: Tensor | None = None) -> Layout:
+        """The layout of the tokens where `valid` [B, L]; see `Batch.positions`."""
+        return Layout.of(valid, self.static and self.training, positions)
 
     def _run(self, layer: nn.Module, *inputs) -> Tensor:
         return (self.call if self.training else call)(layer, *inputs)
@@ -85,14 +85,20 @@ class Transformer(nn.Module):
             U = U.flatten(0, 1)
         return self.embed(U, packed)
 
-    def encode(self, U: Tensor, source: Tensor, dropout: Dropout | None = None) -> Encoded:
-        """Encode source [B, S], padded with 0.
+    def encode(
+        self,
+        U: Tensor,
+        source: Tensor,
+        dropout: Dropout | None = None,
+        positions: Tensor | None = None,
+    ) -> Encoded:
+        """Encode source [B, S], padded with 0; see `Batch.positions`.
 
         Raises:
             ValueError: a formula is deeper than tree positions of width D hold: D / 2 branches.
         """
         valid = source != 0
-        layout = self.layout(valid)
+        layout = self.layout(valid, positions)
         bias = padding_bias(valid, layout.keys(valid.device))
         x = self.look_up(U, source, layout)
         if self.config.tree_positions:
@@ -136,12 +142,14 @@ class Transformer(nn.Module):
         inputs: Tensor,
         layout: Layout,
         dropout: Dropout | None = None,
+        positions: Tensor | None = None,
     ) -> Tensor:
         """Logits [N, V] for source [B, S] and the decoder inputs [B, T] that `layout` keeps.
 
-        U is [V, D], or [B, V, D] with a matrix for each sequence.
+        U is [V, D], or [B, V, D] with a matrix for each sequence. `positions`: of the source; the
+        layout has the target's.
         """
-        encoded = self.encode(U, source, dropout)
+        encoded = self.encode(U, source, dropout, positions)
         features = self.decode(U, inputs, layout, encoded, dropout)
         if U.dim() == 3:
             return layout.pack(self.project(U, layout.unpack(features)))

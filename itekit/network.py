@@ -81,13 +81,13 @@ class Network:
         count = {"count": len(batch.source)} if self.experiment.per_sample else {}
         U = self.embedding.matrix(self.experiment.vocabulary, generator, **count)
         U = share(U) if count else U
-        logits, targets = self.logits(U, Batch(share(batch.source), share(batch.target)), dropout)
+        logits, targets = self.logits(U, batch.each(share), dropout)
         return self.loss(logits, targets)
 
     def logits(self, U: Tensor, batch: Batch, dropout: Dropout | None = None):
         """Logits [N, V] and targets [N] of a batch's tokens."""
-        layout = self.model.layout(batch.target != 0)
-        logits = self.model(U, batch.source, batch.inputs, layout, dropout)
+        layout = self.model.layout(batch.target != 0, batch.positions)
+        logits = self.model(U, batch.source, batch.inputs, layout, dropout, batch.positions)
         return logits, layout.pack(batch.target)
 
     @torch.no_grad()

@@ -61,13 +61,13 @@ def rotate(x: Tensor, table: Tensor) -> Tensor:
     return torch.view_as_real(pairs * table).flatten(-2)
 
 
-def rope_cosines_sines(length: int, d_head: int, device: torch.device, base: float) -> Tensor:
-    """The real and imaginary parts of `rope_table`, float [length, d_head / 2, 2].
+def rope_cosines_sines(positions: Tensor, d_head: int, base: float) -> Tensor:
+    """The real and imaginary parts of `rope_table` at positions [L]: float [L, d_head / 2, 2].
 
     Made anew at each call: a compiler puts it into the operation that uses it.
     """
-    frequencies = base ** (-torch.arange(0, d_head, 2, device=device) / d_head)
-    angles = torch.arange(length, device=device)[:, None] * frequencies
+    frequencies = base ** (-torch.arange(0, d_head, 2, device=positions.device) / d_head)
+    angles = positions[:, None] * frequencies
     return torch.stack([angles.cos(), angles.sin()], dim=-1)
 
 

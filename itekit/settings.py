@@ -20,6 +20,8 @@ class TrainingConfig:
         steps, batch_size: optimiser steps, and sequences in each.
         learning_rate, warmup: peak, and the steps of linear warm-up; then cosine to zero.
         gradient_norm: gradients are clipped to this norm.
+        positions: train at randomized positions, chosen from so many (see
+            `Batch.at_random_positions`); 0: at 0, 1, 2, ..., as the evaluation.
         log_every: steps between records of the log.
         validate_every, checkpoint_every: in steps, multiples of log_every.
 
@@ -32,6 +34,7 @@ class TrainingConfig:
     learning_rate: float = 1e-3
     warmup: int = 1000
     gradient_norm: float = 1.0
+    positions: int = 0
     log_every: int = 50
     validate_every: int = 1000
     checkpoint_every: int = 500
@@ -40,8 +43,9 @@ class TrainingConfig:
         for name in ("steps", "batch_size", "log_every", "validate_every", "checkpoint_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be 1 or more, found {getattr(self, name)}")
-        if self.warmup < 0:
-            raise ValueError(f"warmup must be 0 or more, found {self.warmup}")
+        for name in ("warmup", "positions"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must be 0 or more, found {getattr(self, name)}")
         for name in ("validate_every", "checkpoint_every"):
             if getattr(self, name) % self.log_every:
                 raise ValueError(

@@ -36,6 +36,12 @@ class CopyingExperiment(Experiment):
 
     def __post_init__(self):
         super().__post_init__()
+        if 0 < self.training.positions <= self.data.maximum:
+            raise ValueError(
+                f"strings of {self.data.maximum} and their end take {self.data.maximum + 1} "
+                f"positions: training.positions must be as many or more, "
+                f"found {self.training.positions}"
+            )
         needed = max(self.data.characters, self.grid.axis[-1])
         if self.test_characters < needed:
             raise ValueError(

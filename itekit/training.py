@@ -140,7 +140,10 @@ class Trainer:
         rate = learning_rate(step, config.steps, config.learning_rate, config.warmup)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        batch, seed = self.execution.batch(self.stream.batch(step)), self.experiment.seed
+        batch, seed = self.stream.batch(step), self.experiment.seed
+        if config.positions:
+            batch = batch.at_random_positions(config.positions, seeded(seed, 4, step))
+        batch = self.execution.batch(batch)
         dropout = self.execution.dropout(self.experiment.model.dropout, seed, step)
         loss = self.network.batch_loss(batch, seeded(seed, 1, step), dropout)
         self.optimizer.zero_grad()

@@ -101,6 +101,8 @@ def changed(path: str, value) -> dict:
         ("name", ..., "CopyingExperiment needs the setting 'name'"),
         ("training.steps", 0, "steps must be 1 or more, found 0"),
         ("training.warmup", -1, "warmup must be 0 or more, found -1"),
+        ("training.positions", -1, "positions must be 0 or more, found -1"),
+        ("training.positions", 10, "strings of 10 and their end take 11 positions: .* found 10"),
         ("training.validate_every", 7, r"validate_every \(7\) .* multiple of log_every \(5\)"),
         ("training.checkpoint_every", 7, r"checkpoint_every \(7\) .* multiple of log_every"),
         ("embedding.f_fn", False, "AdaCos needs f_fn"),

@@ -49,7 +49,7 @@ def loss_and_gradients(network: Network, batch: Batch) -> tuple[torch.Tensor, to
 def test_rotation_in_real_numbers_equals_the_one_in_complex_numbers():
     x = torch.randn(2 * 5, 3 * 8, generator=seeded(), requires_grad=True)
     tables = [rope_table(5, 4, CPU) * 0.5, rope_table(5, 4, CPU), None]
-    real = [rope_cosines_sines(5, 4, CPU, 10_000.0) * s for s in (0.5, 1)] + [None]
+    real = [rope_cosines_sines(torch.arange(5), 4, 10_000.0) * s for s in (0.5, 1)] + [None]
     torch.testing.assert_close(real[1], torch.view_as_real(tables[1]))
     found = split_heads(x, Layout(2, 5, static=True), 2, real, [5, 5, 5])
     expected = split_heads(x, Layout(2, 5), 2, tables, [5, 5, 5])
@@ -62,7 +62,7 @@ def test_rotation_in_real_numbers_equals_the_one_in_complex_numbers():
 
 def test_rotation_keeps_bfloat16():
     x = torch.randn(10, 8, generator=seeded())
-    table = [rope_cosines_sines(5, 4, CPU, 10_000.0)]
+    table = [rope_cosines_sines(torch.arange(5), 4, 10_000.0)]
     (exact,) = split_heads(x, Layout(2, 5, static=True), 2, table, [5])
     (found,) = split_heads(x.bfloat16(), Layout(2, 5, static=True), 2, table, [5])
     assert found.dtype == torch.bfloat16
@@ -105,7 +105,8 @@ def compile_with(monkeypatch):
 
 
 @quiet
-def test_layers_are_compiled_rarely_and_without_a_graph_break(compile_with):
+@pytest.mark.parametrize("positions", [0, 40])
+def test_layers_are_compiled_rarely_and_without_a_graph_break(compile_with, positions):
     """The encoder and the decoder layer each once for the first shape and once for varying ones;
     not again for other layers, other shapes or evaluation."""
     counter = CompileCounter()
@@ -116,6 +117,8 @@ def test_layers_are_compiled_rarely_and_without_a_graph_break(compile_with):
     assert compiled.model.state_dict().keys() == plain.model.state_dict().keys()
     for S, T in [(7, 15), (15, 23), (8, 31), (14, 13), (23, 24)]:
         batch = formulas(S, T)
+        if positions:
+            batch = batch.at_random_positions(positions, seeded())
         found = loss_and_gradients(compiled, batch.padded(8))
         torch.testing.assert_close(found, loss_and_gradients(plain, batch))
     assert 0 < counter.frame_count <= 4
