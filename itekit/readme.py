@@ -18,7 +18,7 @@ from itekit.summary import comparison_table, markdown_table
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = Path("data") / "pictures" / "copying.png"
-FAMILY = "copying-5-10"
+FAMILY, VARIANTS = "copying-5-10", ("plain", "proposed", "randomized-positions")
 
 
 def module_map(package: Path = ROOT / "itekit") -> str:
@@ -63,19 +63,19 @@ def filled(text: str) -> str:
 
 
 def picture() -> go.Figure:
-    """The shipped heatmaps at paper size, proposed beside plain.
+    """The shipped heatmaps at paper size beside each other.
 
     Raises:
-        MissingResultError: one of the two results is not shipped.
+        MissingResultError: one of the results is not shipped.
     """
     panels = []
-    for variant in ("proposed", "plain"):
+    for variant in VARIANTS:
         result = load_result(f"{FAMILY}/{variant}", "paper")
         data = result["experiment"]["data"]
         length = (data["minimum"], data["maximum"])
         panels.append((variant, result["result"]["grid"], data["characters"], length))
     axis = result["result"]["axis"]
-    return edit_distance_heatmaps(panels, lengths=axis, uniques=axis)
+    return edit_distance_heatmaps(panels, columns=len(panels), lengths=axis, uniques=axis)
 
 
 def refresh(root: Path = ROOT) -> list[str]:

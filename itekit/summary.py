@@ -15,6 +15,7 @@ SCALES = ("paper", "lab")
 HEAD = ("experiment", "size", "paper", "ours", "seeds", "steps", "minutes a run", "hardware")
 PLAIN = " (up to {} unique characters)"
 ROPE_BASES = (int(ROPE_BASE), 2_000, 1_000_000)
+OURS = "/randomized-positions"
 OTHER_BASE = ", RoPE base {:,} at evaluation (ours)"
 
 
@@ -71,6 +72,8 @@ class Row:
         name, paper = self.name, paper_text(self.name)
         if name.endswith("/plain"):
             name += PLAIN.format(first["experiment"]["data"]["characters"])
+        if name.endswith(OURS):
+            name += " (ours)"
         if self.rope_base != ROPE_BASE:
             name, paper = name + OTHER_BASE.format(self.rope_base), ""
         trained = [run["trained"] for run in self.runs]

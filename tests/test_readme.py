@@ -196,21 +196,21 @@ def test_a_run_without_times_is_told_as_unfinished():
     assert summary.Row("copying-5-10/proposed", "paper", (partial,)).cells()[6:] == ["", ""]
 
 
-def test_picture_shows_the_two_shipped_grids_with_the_training_region(tmp_path, monkeypatch):
+def test_picture_shows_the_shipped_grids_with_the_training_region(tmp_path, monkeypatch):
     monkeypatch.setattr("itekit.results.RESULTS", tmp_path)
-    with pytest.raises(MissingResultError, match="proposed"):
+    with pytest.raises(MissingResultError, match="plain"):
         readme.picture()
     axis = list(range(3, 31))
-    for variant, scale in (("proposed", 0.0), ("plain", 1.0)):
+    for variant, scale in (("proposed", 0.5), ("plain", 1.0), ("randomized-positions", 0.0)):
         made = experiment(f"copying-5-10/{variant}", "paper")
         grid = [[scale * s if u <= s else None for s in axis] for u in axis]
         value = {"experiment": made.to_json(), "result": {"axis": axis, "grid": grid}}
         save_result(value | {"name": made.name, "scale": "paper", "seed": 0}, tmp_path)
     figure = readme.picture()
     heatmaps = [trace for trace in figure.data if trace.type == "heatmap"]
-    assert [np.nanmax(trace.z) for trace in heatmaps] == [0, 30]
+    assert [np.nanmax(trace.z) for trace in heatmaps] == [30, 15, 0]
     boxes = [trace for trace in figure.data if trace.name == "training data"]
-    assert [(min(b.x), max(b.x), min(b.y), max(b.y)) for b in boxes] == 2 * [(4.5, 10.5, 2.5, 5.5)]
+    assert [(min(b.x), max(b.x), min(b.y), max(b.y)) for b in boxes] == 3 * [(4.5, 10.5, 2.5, 5.5)]
 
 
 def test_refresh_writes_the_readme_and_keeps_the_picture_without_results(tmp_path, monkeypatch):

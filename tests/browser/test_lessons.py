@@ -59,6 +59,7 @@ def copying(lesson):
     panel = lesson.panel("widgets.interactive_output(answer")
     assert "brown" in panel.type("brown fox", "string")
     panel.press("plain")
+    panel.press("randomized-positions")
     panel.slide()
 
 
