@@ -62,10 +62,11 @@ class Attention(nn.Module):
         if layout.static:
             positions = torch.arange(L, device=device) if positions is None else positions
             table = rope_cosines_sines(positions, self.d_head, self.rope_base)
+        elif positions is None:
+            table = rope_table(_round_up(L), self.d_head, device, self.rope_base)[:L]
         else:
-            rows = slice(L) if positions is None else positions
-            length = L if positions is None else int(positions.max()) + 1
-            table = rope_table(_round_up(length), self.d_head, device, self.rope_base)[rows]
+            length = _round_up(int(positions.max()) + 1)
+            table = rope_table(length, self.d_head, device, self.rope_base)[positions]
         return table if scale == 1.0 else table * scale
 
     def rotate_step(self, x: Tensor, position: int, *scales: float) -> Tensor:

@@ -52,9 +52,9 @@ class Layout:
         if positions is not None:
             positions = pad(positions, (0, valid.shape[1] - len(positions)))
         if static or valid.device.type != "cpu":
-            return cls(*valid.shape, None, True, positions)
+            return cls(*valid.shape, static=True, positions=positions)
         index = None if valid.all() else valid.flatten().nonzero()[:, 0]
-        return cls(*valid.shape, index, False, positions)
+        return cls(*valid.shape, index, positions=positions)
 
     def keys(self, device: torch.device) -> int:
         """K, the number of keys that attention on these tokens has."""

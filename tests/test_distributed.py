@@ -17,8 +17,13 @@ from itekit.runlog import read_log
 from itekit.training import CHECKPOINT, FINISHED, Trainer
 
 TESTS = Path(__file__).parent
-NAMES = ("ltl/proposed", "ltl/per-sample", "prop/without-adacos", "copying-5-10/alpha-renaming")
-NAMES += ("copying-5-10/randomized-positions",)
+NAMES = (
+    "ltl/proposed",
+    "ltl/per-sample",
+    "prop/without-adacos",
+    "copying-5-10/alpha-renaming",
+    "copying-5-10/randomized-positions",
+)
 
 # Trains half of every run, and the rest with a new trainer, as after a restart.
 CHILD = """
