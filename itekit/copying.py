@@ -1,6 +1,7 @@
 """Copies of the strings of an evaluation grid, and how far they are from the strings.
 
-Paper, appendix "Copying Task Experiments": greedy decoding, edit distance.
+Paper, appendix "Copying Task Experiments": greedy decoding, edit distance. Its published code
+decodes by another search, which an experiment can ask for.
 
 Shape letters: N strings, S length, V vocabulary.
 """
@@ -11,7 +12,7 @@ from rapidfuzz.distance import Levenshtein
 from torch import Tensor
 
 from itekit.data import Batch, copying_batch
-from itekit.decoding import greedy
+from itekit.decoding import beam, greedy
 from itekit.network import Network, seeded
 from itekit.vocabulary import Vocabulary
 
@@ -36,7 +37,15 @@ def _strip(row: list[int]) -> list[int]:
 
 
 def copy_strings(network: Network, U: Tensor, batch: Batch) -> Tensor:
-    """Greedy copies of a batch's sources, at most twice as long as the longest: int64 [N, 2S]."""
+    """Copies of a batch's sources by the experiment's search: int64 [N, limit].
+
+    The limit is twice the longest source; for the published search twice the grid's longest
+    strings, and their end.
+    """
+    experiment = network.experiment
+    if experiment.search == "published":
+        limit = 2 * experiment.grid.maximum + 1
+        return beam(network.model, U, batch.source, limit, size=1, published=True)[0][:, 0]
     return greedy(network.model, U, batch.source, 2 * (batch.source.shape[1] - 1))
 
 

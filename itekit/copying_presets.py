@@ -3,8 +3,9 @@
 The names are FAMILY/VARIANT. Families: copying-5-10 (paper, appendix "Generalization to larger
 vocabularies and lengths"), copying-3-30 ("Generalization to larger vocabularies") and
 copying-large ("Scaling up"). Variants: proposed, plain, full-vocabulary, alpha-renaming,
-without-f_bn, neighboring-points-16, and randomized-positions (ours: the proposed model, trained at
-random positions out of a third more than the evaluation's strings are long; Ruoss et al. 2023).
+without-f_bn and neighboring-points-16; and ours, trained at random positions out of a third more
+than the evaluation's strings are long (Ruoss et al. 2023): randomized-positions, the proposed
+model, and randomized-positions-BASELINE for plain, full-vocabulary and alpha-renaming.
 """
 
 import types
@@ -16,15 +17,22 @@ from itekit.settings import TrainingConfig
 from itekit.task_settings import CopyingExperiment
 from itekit.tasks.copying import CopyingData, EvaluationGrid
 
+RANDOMIZED = "randomized-positions"
+
+_PROPOSED = EmbeddingConfig("dual_part", "hypercube_vertices", 6)
+_BASELINES = {
+    "plain": EmbeddingConfig("learned"),
+    "full-vocabulary": EmbeddingConfig("learned"),
+    "alpha-renaming": EmbeddingConfig("alpha_renaming"),
+}
 EMBEDDINGS = types.MappingProxyType(
     {
-        "proposed": EmbeddingConfig("dual_part", "hypercube_vertices", 6),
-        "plain": EmbeddingConfig("learned"),
-        "full-vocabulary": EmbeddingConfig("learned"),
-        "alpha-renaming": EmbeddingConfig("alpha_renaming"),
-        "without-f_bn": EmbeddingConfig("dual_part", "hypercube_vertices", 6, f_bn=False),
+        "proposed": _PROPOSED,
+        **_BASELINES,
+        "without-f_bn": replace(_PROPOSED, f_bn=False),
         "neighboring-points-16": EmbeddingConfig("dual_part", "neighboring_points", 16),
-        "randomized-positions": EmbeddingConfig("dual_part", "hypercube_vertices", 6),
+        RANDOMIZED: _PROPOSED,
+        **{f"{RANDOMIZED}-{name}": embedding for name, embedding in _BASELINES.items()},
     }
 )
 
@@ -106,11 +114,11 @@ def copying_experiment(name: str, scale: str, seed: int) -> CopyingExperiment:
     if family == "copying-large":
         wide = replace(made.embedding, d_beta=max(16, made.embedding.d_beta))
         made = replace(made, embedding=wide)
-    if variant == "randomized-positions":
+    if variant.startswith(RANDOMIZED):
         longest = max(made.data.maximum, made.grid.maximum)
         training = replace(made.training, positions=longest * 4 // 3)
         made = replace(made, training=training)
-    if variant == "full-vocabulary":
+    if variant.endswith("full-vocabulary"):
         data = replace(made.data, characters=made.test_characters)
         made = replace(made, data=data)
     return made

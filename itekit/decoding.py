@@ -72,7 +72,13 @@ def _fill(output: Tensor, stepper: Averaged | Cached | Uncached) -> None:
 
 
 def beam(
-    model: Transformer, U: Tensor, source: Tensor, limit: int, size: int = 3, cached: bool = True
+    model: Transformer,
+    U: Tensor,
+    source: Tensor,
+    limit: int,
+    size: int = 3,
+    cached: bool = True,
+    published: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Beam search with scores log-probability / length (paper, section "LTL Solving": size 3).
 
@@ -86,6 +92,9 @@ def beam(
         limit: largest number of tokens produced, the end token included.
         size: K, the number of beams.
         cached: False recomputes the prefix at each step, for comparison.
+        published: search as the paper's published code does. All of the 2 × K continuations that
+            end are finished, and a source is settled when its best unfinished sequence could not
+            score higher at the limit either. With size 1 that is not greedy: it passes over ends.
 
     Returns:
         tokens int64 [B, K, limit], best first, without the end token, padded with 0; and scores
@@ -97,7 +106,7 @@ def beam(
     _check(source, limit)
     if size < 1:
         raise ValueError(f"the beam size must be 1 or more, found {size}")
-    search = _Beams(len(source), size, limit, U)
+    search = _Beams(len(source), size, limit, U, published)
     with torch.inference_mode():
         search.run(_stepper(U, cached)(model, U, source, limit, size))
     return search.result()
@@ -106,8 +115,8 @@ def beam(
 class _Beams:
     """The beams of all sources that are not settled, and what has finished so far."""
 
-    def __init__(self, sources: int, size: int, limit: int, like: Tensor):
-        self.size, self.limit, device = size, limit, like.device
+    def __init__(self, sources: int, size: int, limit: int, like: Tensor, published: bool):
+        self.limit, self.published, device = limit, published, like.device
         self.active = torch.arange(sources, device=device)
         self.going = torch.ones(sources, dtype=torch.bool, device=device)
         self.tokens = torch.full((sources, size), START, device=device)
@@ -141,8 +150,9 @@ class _Beams:
         prefixes = self._gather(self.prefixes, parents)
         ends = tokens == END
 
-        eligible = ends & (torch.arange(ends.shape[1], device=ends.device) < K)
-        done = (scores / (position + 1)).masked_fill(~eligible, -torch.inf)
+        done = (scores / (position + 1)).masked_fill(~ends, -torch.inf)
+        if not self.published:
+            done[:, K:] = -torch.inf
         self.finished_scores, best = torch.cat([self.finished_scores, done], 1).topk(K, dim=1)
         self.finished = self._gather(torch.cat([self.finished, prefixes], 1), best)
 
@@ -156,7 +166,7 @@ class _Beams:
     def drop_settled(self, position: int) -> Tensor | None:
         """Store the results of settled sources; the rows that go on, or None if all stay."""
         last = position + 1 == self.limit
-        best_going = self.scores[:, 0] / (position + 1)
+        best_going = self.scores[:, 0] / (self.limit if self.published else position + 1)
         settled = (self.finished_scores[:, -1] >= best_going) | last
         self._store(settled & self.going, position + 1)
         self.going &= ~settled

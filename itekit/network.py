@@ -1,6 +1,6 @@
 """A network: an embedding maker, a transformer and a loss, made for one vocabulary."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from itekit.dropout import Dropout
 from itekit.experiments import Experiment, from_json
 from itekit.losses import AdaCos, CrossEntropy
 from itekit.model import Transformer
+from itekit.task_settings import CopyingExperiment
 from itekit.vocabulary import Vocabulary
 
 
@@ -95,13 +96,26 @@ class Network:
         """U [V, D] for evaluation on `vocabulary`."""
         return self.embedding.matrix(vocabulary, generator)
 
-    def with_rope_base(self, base: float) -> "Network":
-        """The same weights with another base of RoPE, in evaluation mode."""
-        other = Network.build(self.experiment.with_rope_base(base))
+    def _with(self, experiment: Experiment) -> "Network":
+        other = Network.build(experiment)
         for name, module in other.modules.items():
             module.load_state_dict(self.modules[name].state_dict())
         other.trained = self.trained
         return other.train(False)
+
+    def with_rope_base(self, base: float) -> "Network":
+        """The same weights with another base of RoPE, in evaluation mode."""
+        return self._with(self.experiment.with_rope_base(base))
+
+    def with_search(self, search: str) -> "Network":
+        """The same weights with another search of copies (see `CopyingExperiment`), likewise.
+
+        Raises:
+            ValueError: an unknown search, or the task is not copying.
+        """
+        if not isinstance(self.experiment, CopyingExperiment):
+            raise ValueError(f"{self.experiment.name} is not about copying: it has no other search")
+        return self._with(replace(self.experiment, search=search))
 
     def save(
         self,

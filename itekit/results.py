@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from itekit.network import Network
 from itekit.provenance import provenance
 from itekit.runlog import read_log
 from itekit.settings import Experiment
-from itekit.task_settings import LogicExperiment
+from itekit.task_settings import SEARCHES, LogicExperiment
 from itekit.training import FINISHED, Trainer
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -160,20 +161,18 @@ def load_redraw(name: str, scale: str | None = None, seed: int = 0) -> dict:
     return _shipped(experiment(name, scale, seed), "result", "-redraw", f"redraw {name}")
 
 
-def load_result(
-    name: str, scale: str | None = None, seed: int = 0, rope_base: float = ROPE_BASE
-) -> dict:
+def load_result(name: str, scale: str | None = None, seed: int = 0, **evaluated) -> dict:
     """A shipped result, its grid (copying) as a float array with NaN for impossible cells.
 
     Args:
-        rope_base: the base of RoPE at evaluation.
+        evaluated: what the evaluation changed, the base of RoPE (`rope_base`) or the `search` of
+            copies (see `CopyingExperiment`).
 
     Raises:
-        MissingResultError: there is none at this scale, seed and base.
+        MissingResultError: there is none at this scale and seed that was evaluated so.
     """
-    made = experiment(name, scale, seed).with_rope_base(rope_base)
-    option = "" if rope_base == ROPE_BASE else f" --rope-base {rope_base:.15g}"
-    result = _shipped(made, "result", "", f"evaluate {name}", option)
+    made, options = _evaluated(experiment(name, scale, seed), **evaluated)
+    result = _shipped(made, "result", "", f"evaluate {name}", options)
     if "grid" in result["result"]:
         result["result"]["grid"] = np.array(result["result"]["grid"], dtype=float)
     return result
@@ -193,10 +192,24 @@ def _shipped(made: Experiment, what: str, suffix: str, command: str, options: st
         raise ValueError(f"{path}: damaged JSON ({error})") from error
 
 
-def results(name: str, scale: str | None = None, rope_base: float = ROPE_BASE) -> list[dict]:
-    """All shipped results of an experiment at a scale, one for each seed, in order of seed."""
-    before, after = experiment(name, scale).with_rope_base(rope_base).slug.rsplit("-s0", 1)
+def _evaluated(
+    made: Experiment, rope_base: float = ROPE_BASE, search: str = SEARCHES[0]
+) -> tuple[Experiment, str]:
+    """The experiment with these settings, and the options of `evaluate` that ask for them."""
+    options = "" if rope_base == ROPE_BASE else f" --rope-base {rope_base:.15g}"
+    if search != SEARCHES[0]:  # logic has no such setting
+        made, options = replace(made, search=search), f"{options} --search {search}"
+    return made.with_rope_base(rope_base), options
+
+
+def results(name: str, scale: str | None = None, **evaluated) -> list[dict]:
+    """All shipped results of an experiment at a scale, one for each seed, in order of seed.
+
+    Args:
+        evaluated: as in `load_result`.
+    """
+    before, after = _evaluated(experiment(name, scale), **evaluated)[0].slug.rsplit("-s0", 1)
     files = RESULTS.glob(f"{before}-s*{after}.json")
     found = (p.stem.removeprefix(f"{before}-s").removesuffix(after) for p in files)
     seeds = sorted(int(number) for number in found if number.isdigit())  # not "0.log"
-    return [load_result(name, scale, seed, rope_base) for seed in seeds]
+    return [load_result(name, scale, seed, **evaluated) for seed in seeds]

@@ -4,19 +4,21 @@ Paper, appendix "Copying Task Experiments". Every figure is read from data/resul
 data/paper.json; nothing is typed in here.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from itekit.copying_presets import NAMES
+from itekit.copying_presets import NAMES, RANDOMIZED
 from itekit.layers import ROPE_BASE
 from itekit.paper import paper_value, paper_values
 from itekit.results import results
+from itekit.task_settings import SEARCHES
 
 SCALES = ("paper", "lab")
 HEAD = ("experiment", "size", "paper", "ours", "seeds", "steps", "minutes a run", "hardware")
 PLAIN = " (up to {} unique characters)"
 ROPE_BASES = (int(ROPE_BASE), 2_000, 1_000_000)
-OURS = "/randomized-positions"
+EVALUATIONS = ({}, {"search": SEARCHES[1]}, *({"rope_base": base} for base in ROPE_BASES[1:]))
 OTHER_BASE = ", RoPE base {:,} at evaluation (ours)"
+OTHER_SEARCH = ", the search of the published code"
 
 
 def our_value(result: dict) -> float:
@@ -25,7 +27,7 @@ def our_value(result: dict) -> float:
     For ordinary embeddings that is the mean over the cells whose characters it was trained on, as
     in the paper; over the others the answer is empty and the distance is the length.
     """
-    within = result["name"].endswith("/plain")
+    within = result["name"].endswith("plain")
     return result["result"]["mean_within_training_characters" if within else "mean_edit_distance"]
 
 
@@ -49,7 +51,7 @@ def run_line(result: dict) -> str:
     if "seconds" in trained:
         line += f", {trained['seconds'] / 60:.0f} minutes on {trained.get('hardware', '?')}"
     line += f"; mean edit distance {our_value(result):.2f}"
-    if result["name"].endswith("/plain"):
+    if result["name"].endswith("plain"):
         line += PLAIN.format(result["experiment"]["data"]["characters"])
     paper = paper_text(result["name"])
     return f"{line}; paper {paper}" if paper else line
@@ -57,12 +59,16 @@ def run_line(result: dict) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """Our runs of one experiment at one size, and the paper's figure for its own RoPE base."""
+    """Our runs of one experiment at one size, and the paper's figure for its own RoPE base.
+
+    Attributes:
+        evaluated: what the evaluation changed, as in `results.load_result`.
+    """
 
     name: str
     scale: str
     runs: tuple[dict, ...]
-    rope_base: float = ROPE_BASE
+    evaluated: dict = field(default_factory=dict)
 
     def cells(self) -> list[str]:
         """Text under each word of `HEAD`."""
@@ -70,12 +76,14 @@ class Row:
             return [self.name, "", paper_text(self.name), "not run"] + [""] * 4
         first = self.runs[0]
         name, paper = self.name, paper_text(self.name)
-        if name.endswith("/plain"):
+        if name.endswith("plain"):
             name += PLAIN.format(first["experiment"]["data"]["characters"])
-        if name.endswith(OURS):
+        if RANDOMIZED in name:
             name += " (ours)"
-        if self.rope_base != ROPE_BASE:
-            name, paper = name + OTHER_BASE.format(self.rope_base), ""
+        if "search" in self.evaluated:
+            name += OTHER_SEARCH
+        if "rope_base" in self.evaluated:
+            name, paper = name + OTHER_BASE.format(self.evaluated["rope_base"]), ""
         trained = [run["trained"] for run in self.runs]
         hardware = dict.fromkeys(t["hardware"] for t in trained if "hardware" in t)
         return [
@@ -101,9 +109,9 @@ def comparison() -> list[Row]:
     rows = []
     for name in NAMES:
         found = [
-            Row(name, scale, tuple(results(name, scale, base)), base)
+            Row(name, scale, tuple(results(name, scale, **evaluated)), evaluated)
             for scale in SCALES
-            for base in ROPE_BASES
+            for evaluated in EVALUATIONS
         ]
         found = [row for row in found if row.runs]
         rows += found or ([Row(name, "", ())] if paper_text(name) else [])

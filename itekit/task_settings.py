@@ -12,6 +12,8 @@ from itekit.tasks.copying import CopyingData, EvaluationGrid, copying_vocabulary
 from itekit.tasks.vocabularies import LANGUAGES, PREFIXES, logic_vocabulary, operand_counts
 from itekit.vocabulary import Vocabulary
 
+SEARCHES = ("greedy", "published")
+
 
 @dataclass(frozen=True)
 class CopyingExperiment(Experiment):
@@ -22,6 +24,8 @@ class CopyingExperiment(Experiment):
         test_characters: size of the alphabet at evaluation.
         grid: the evaluation set.
         averaged: evaluate all draws and take their mean; False: only the one of median loss.
+        search: "greedy", as the paper says, or "published", as its published code does: a beam
+            search of size 1 (see `decoding.beam`) over the characters of the grid's row alone.
 
     Raises:
         ValueError: settings out of range, or that contradict each other.
@@ -31,11 +35,15 @@ class CopyingExperiment(Experiment):
     test_characters: int = 30
     grid: EvaluationGrid = field(default_factory=EvaluationGrid)
     averaged: bool = True
+    search: str = SEARCHES[0]
 
-    EVALUATION: ClassVar[tuple[str, ...]] = ("draws", "grid", "averaged")
+    EVALUATION: ClassVar[tuple[str, ...]] = ("draws", "grid", "averaged", "search")
 
     def __post_init__(self):
         super().__post_init__()
+        if self.search not in SEARCHES:
+            known = ", ".join(SEARCHES)
+            raise ValueError(f"unknown search {self.search!r}: expected one of {known}")
         if 0 < self.training.positions <= self.data.maximum:
             raise ValueError(
                 f"strings of {self.data.maximum} and their end take {self.data.maximum + 1} "
@@ -48,6 +56,10 @@ class CopyingExperiment(Experiment):
                 f"training and the evaluation grid use {needed} characters: "
                 f"test_characters must be as many or more, found {self.test_characters}"
             )
+
+    @property
+    def slug(self) -> str:
+        return super().slug + ("" if self.search == SEARCHES[0] else f"-{self.search}")
 
     @property
     def vocabulary(self) -> Vocabulary:

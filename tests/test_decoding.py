@@ -182,6 +182,29 @@ def test_beams_come_best_first_and_a_narrow_beam_finds_nothing_better(seed):
         assert (scores[ended, 0] <= wide[ended] + 1e-5).all()
 
 
+def published_copy(model, U, source, limit: int) -> tuple[int, ...]:
+    """One beam, token by token: every end among the two best continuations is noted."""
+    prefix, noted = (), []
+    for _ in range(limit):
+        totals = {t: log_probability(model, U, source, (*prefix, t)) for t in range(len(U))}
+        first, second = sorted(totals, key=totals.get, reverse=True)[:2]
+        if END in (first, second):
+            noted.append((totals[END] / (len(prefix) + 1), prefix))
+        prefix += (second if first == END else first,)
+    return max(noted)[1] if noted else prefix
+
+
+@pytest.mark.parametrize("seed", [0, 4, 5, 6, 7, 8])
+def test_the_published_search_passes_over_ends_and_takes_the_best(seed):
+    model, U = network(seed)
+    source, limit = sources(seed, LENGTHS), 8
+    found = beam(model, U, source, limit, 1, published=True)[0][:, 0]
+    with torch.no_grad():
+        expected = [published_copy(model, U, row[row != 0][None], limit) for row in source]
+    assert [tuple(row[row != 0].tolist()) for row in found] == expected
+    assert not torch.equal(found, greedy(model, U, source, limit))
+
+
 @pytest.mark.parametrize("search", [greedy, beam])
 @pytest.mark.parametrize(
     ("shape", "limit", "message"),

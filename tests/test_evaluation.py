@@ -9,10 +9,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny import mixed_batch, tiny_experiment, tiny_network
+from tiny import mixed_batch, tiny_experiment, tiny_logic_network, tiny_network
 
 from itekit import copying, evaluation, results
 from itekit.copying import copy_strings, edit_distances, longest_edit_distance
+from itekit.decoding import beam
 from itekit.evaluation import GridEvaluation, median_draw
 from itekit.network import Network
 from itekit.task_settings import CopyingExperiment
@@ -196,11 +197,62 @@ def test_results_at_another_rope_base_stand_beside_those_of_the_paper_s(director
         assert path.name == f"copying-5-10-proposed-smoke-s{seed}-rope2000.json"
     name = "copying-5-10/proposed"
     for base in (10_000, 2_000):
-        found = results.results(name, "smoke", base)
+        found = results.results(name, "smoke", rope_base=base)
         assert [result["seed"] for result in found] == [0, 2]
         assert {result["experiment"]["model"]["rope_base"] for result in found} == {base}
     with pytest.raises(results.MissingResultError, match="--seed 2 --rope-base 1000000$"):
-        results.load_result(name, "smoke", 2, 1_000_000)
+        results.load_result(name, "smoke", 2, rope_base=1_000_000)
+
+
+def test_results_of_another_search_stand_beside_those_of_greedy_decoding(directories):
+    value = evaluated()
+    made = replace(CopyingExperiment.from_json(value["experiment"]), search="published")
+    for experiment, end in ((value["experiment"], ""), (made.to_json(), "-published")):
+        path = results.save_result(value | {"experiment": experiment}, results.RESULTS)
+        assert path.name == f"copying-5-10-proposed-smoke-s0{end}.json"
+    name = "copying-5-10/proposed"
+    for search in ("greedy", "published"):
+        (found,) = results.results(name, "smoke", search=search)
+        assert found["experiment"]["search"] == search
+    with pytest.raises(results.MissingResultError, match="--seed 1 --search published$"):
+        results.load_result(name, "smoke", 1, search="published")
+
+
+@pytest.mark.parametrize(
+    ("variant", "shrinks"), [("proposed", True), ("alpha-renaming", True), ("plain", False)]
+)
+def test_the_published_search_sees_the_characters_of_a_row_alone(monkeypatch, variant, shrinks):
+    seen = {}
+
+    def counting(network, U, batch):
+        known = network.experiment.vocabulary.learned_count
+        for row in batch.source:
+            unique = len(set(row[:-1].tolist()))
+            seen.setdefault(unique, set()).add(len(U) - known)
+        return batch.source[:, :-1]
+
+    grid = grid_of(monkeypatch, counting, variant, search="published")
+    assert np.array_equal(grid, grid_of(monkeypatch, perfect, variant), equal_nan=True)
+    whole = {u: {5} for u in (3, 4, 5)}
+    assert seen == ({u: {u} for u in range(3, 9)} if shrinks else whole)
+
+
+def test_an_experiment_decodes_by_the_search_it_names():
+    made = network(grid=GRID)
+    batch, U = mixed_batch(made), GridEvaluation(made, progress=False).matrix(0)
+    found = copy_strings(made.with_search("published"), U, batch)
+    limit = 2 * GRID.maximum + 1
+    assert found.equal(beam(made.model, U, batch.source, limit, 1, published=True)[0][:, 0])
+    assert copy_strings(made, U, batch).shape[1] < found.shape[1] == limit
+
+
+def test_an_unknown_search_is_an_error():
+    with pytest.raises(
+        ValueError, match="unknown search 'best': expected one of greedy, published"
+    ):
+        network().with_search("best")
+    with pytest.raises(ValueError, match="ltl/proposed is not about copying"):
+        tiny_logic_network("ltl/proposed").with_search("published")
 
 
 def test_a_missing_result_or_checkpoint_says_how_to_make_it(directories):

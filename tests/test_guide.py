@@ -323,14 +323,14 @@ def test_the_order_of_methods_is_as_told():
 
 
 def test_copying_figures_are_those_of_the_results():
-    def means(name, *base):
-        runs = results(f"copying-5-10/{name}", "paper", *base)
+    def means(name, **evaluated):
+        runs = results(f"copying-5-10/{name}", "paper", **evaluated)
         return {run["seed"]: f"{run['result']['mean_edit_distance']:.2f}" for run in runs}
 
-    ours, probes = means("proposed"), means("proposed", 1_000_000)
+    ours, probes = means("proposed"), means("proposed", rope_base=1_000_000)
     first, second = ours[0], ours[1]
     assert f"takes {first} to {probes[0]} (seed 0) and {second} to {probes[1]} (seed 1)" in FLAT
-    assert f"comes down to {means('without-f_bn', 1_000_000)[0]}" in FLAT
+    assert f"comes down to {means('without-f_bn', rope_base=1_000_000)[0]}" in FLAT
     low, high = min(ours.values(), key=float), max(ours.values(), key=float)
     assert f"({low} to {high} in {len(ours)} trainings, the paper's best 0.38)" in FLAT
     plain = load_result("copying-5-10/plain", "paper", 0)["result"]

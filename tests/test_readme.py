@@ -185,7 +185,7 @@ def test_row_shows_every_seed_and_the_span_of_minutes():
 
 def test_another_rope_base_is_a_row_of_ours_without_a_figure_of_the_paper():
     runs = (result("copying-5-10/proposed", 0),)
-    cells = summary.Row("copying-5-10/proposed", "paper", runs, 1_000_000).cells()
+    cells = summary.Row("copying-5-10/proposed", "paper", runs, {"rope_base": 1_000_000}).cells()
     assert "RoPE base 1,000,000" in cells[0] and cells[2] == ""
 
 

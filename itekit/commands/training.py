@@ -34,6 +34,8 @@ def evaluate_command(arguments: argparse.Namespace) -> int:
     network = _network(arguments)
     if arguments.rope_base:
         network = network.with_rope_base(arguments.rope_base)
+    if arguments.search:
+        network = network.with_search(arguments.search)
     result = evaluate(network, keep=RUNS / network.experiment.slug)
     print(headline(result))
     print(f"result    {save_result(result, arguments.directory or RESULTS)}")
@@ -108,6 +110,10 @@ def add(commands: argparse._SubParsersAction) -> None:
     evaluate.add_argument("--checkpoint", metavar="FILE", help="default: the own or shipped run")
     evaluate.add_argument(
         "--rope-base", type=float, metavar="BASE", help="of the rotary positions; default: trained"
+    )
+    evaluate.add_argument(
+        "--search",
+        help="of copies: greedy, or published, as the paper's code does; default: greedy",
     )
     evaluate.set_defaults(function=evaluate_command)
 
