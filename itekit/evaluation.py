@@ -1,6 +1,6 @@
 """Evaluation of copying: edit distance over the grid of unique characters × length.
 
-Paper, appendix "Copying Task Experiments": 100 strings a cell, greedy decoding, the mean over 10
+Paper, appendix "Copying Task Experiments": greedy decoding, 100 strings a cell, the mean over 10
 random embeddings; and "Sensitivity to randomness in embeddings": the draw with the median
 cross-entropy as a proxy for the mean.
 

@@ -13,6 +13,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from scipy.stats import binomtest
 
 from itekit.__main__ import make_parser
+from itekit.copying_presets import RANDOMIZED
 from itekit.exercises.framework import Exercise
 from itekit.experiments import experiment
 from itekit.results import load_result, results
@@ -333,6 +334,10 @@ def test_copying_figures_are_those_of_the_results():
     assert f"comes down to {means('without-f_bn', rope_base=1_000_000)[0]}" in FLAT
     low, high = min(ours.values(), key=float), max(ours.values(), key=float)
     assert f"({low} to {high} in {len(ours)} trainings, the paper's best 0.38)" in FLAT
+    remedied = means(RANDOMIZED)
+    assert set(remedied.values()) == {"0.00"} and f"(0.00 in {len(remedied)} trainings)" in FLAT
+    for baseline in ("full-vocabulary", "alpha-renaming"):
+        assert means(f"{RANDOMIZED}-{baseline}") == {0: "0.00"}
     plain = load_result("copying-5-10/plain", "paper", 0)["result"]
     within = plain["mean_within_training_characters"]
     assert f"{within:.2f} for plain and {first} for proposed" in FLAT
