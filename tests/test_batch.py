@@ -22,6 +22,7 @@ from itekit.batch.lists import ListError, Run, check_runs, read_list
 from itekit.batch.local import locked
 from itekit.batch.process import RunProcess
 
+PATIENCE = 120  # seconds: a kernel starts slowly on a machine that has other work
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 PARAMETERS = "scale = None\nseed = 0\nrate = 0.5\nfolder = ''\nvalues = [1]"
 PROGRAM = """
@@ -76,9 +77,9 @@ def printed(path: Path) -> str:
     return "".join(output.get("text", "") for c in cells for output in c.get("outputs", []))
 
 
-def until(condition, seconds: float = 20):
+def until(condition):
     """What `condition` returns once it is true."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + PATIENCE
     while not (found := condition()):
         assert time.monotonic() < end, "waited too long"
         time.sleep(0.05)
@@ -263,9 +264,12 @@ def test_a_batch_that_is_killed_takes_its_runs_along_and_goes_on(tmp_path, capsy
         # the tests themselves may be a background job, which ignores SIGINT
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    both = pids(tmp_path, 7)
-    process.send_signal(number)
-    _, errors = process.communicate(timeout=20)
+    try:
+        both = pids(tmp_path, 7)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
     assert process.returncode != 0
     assert (b"the same command goes on" in errors) == (number == signal.SIGINT)
     assert not (tmp_path / "8.pids").exists()
