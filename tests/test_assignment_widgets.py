@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from logical import formulas
 
-from itekit.assignment_widgets import AssignmentExplorer, findings_html, random_renaming
+from lessons.assignment_widgets import AssignmentExplorer, findings_html, random_renaming
 from itekit.logic import aiger_bridge
 from itekit.logic.assignments import Assignment, parse_assignment
 from itekit.logic.formulas import PROPOSITION
 from itekit.logic.operators import PROPOSITIONAL
 from itekit.logic.prefix import parse_prefix
-from itekit.satisfaction import failing_completions, findings, node_values, superfluous
+from lessons.satisfaction import failing_completions, findings, node_values, superfluous
 from itekit.tasks.propositional import check, solve
 
 CONNECTIVES = {
@@ -248,7 +248,7 @@ def test_a_formula_without_a_label_empties_the_assignment():
 
 def test_the_panel_needs_no_torch_and_makes_no_widget_at_import():
     code = (
-        "import ipywidgets.widgets.widget as w, itekit.assignment_widgets, sys; "
+        "import ipywidgets.widgets.widget as w, lessons.assignment_widgets, sys; "
         "sys.exit(len(w._instances) + ('torch' in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-W", "ignore", "-c", code]).returncode == 0

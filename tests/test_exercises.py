@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 import torch
 
-from itekit.exercises.framework import Exercise, NotSolvedError
-from itekit.exercises.values import alike, difference, plain, show
+from lessons.exercises import Exercise, NotSolvedError
+from lessons.values import alike, difference, plain, show
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 LESSONS = range(1, 15)
 EXERCISES = {
     f"{n:02} {value.name}": value
     for n in LESSONS
-    for name, value in vars(importlib.import_module(f"itekit.exercises.lesson_{n:02}")).items()
+    for name, value in vars(importlib.import_module(f"lessons.lesson_{n:02}")).items()
     if name.startswith("check_")
 }
 MISTAKES = [
@@ -305,7 +305,7 @@ def test_a_lesson_has_three_exercises_with_difficulty_and_minutes_and_stubs_that
     assert sorted(checked(source for _, source in cells)) == sorted(own)
     for _, source in cells:
         with contextlib.redirect_stdout(io.StringIO()) as printed:
-            exec(compile(source, lesson(n).name, "exec"), {})
+            exec(compile(moved(source), lesson(n).name, "exec"), {})
         assert "not solved yet" in printed.getvalue()
 
 
@@ -318,7 +318,7 @@ def test_the_solutions_solve_every_exercise_of_the_lesson(n):
     space = {}
     for source in code:
         with contextlib.redirect_stdout(io.StringIO()) as printed:
-            exec(compile(source, f"solutions to lesson {n}", "exec"), space)
+            exec(compile(moved(source), f"solutions to lesson {n}", "exec"), space)
         assert "✓" in printed.getvalue() or "check_" not in source
 
 
@@ -326,3 +326,7 @@ def test_every_case_generator_takes_nothing_but_its_own_randomness():
     for exercise in EXERCISES.values():
         once, again = (str(plain(list(exercise.cases(random.Random(3))))) for _ in "ab")
         assert re.sub(r"at 0x\w+", "", once) == re.sub(r"at 0x\w+", "", again)
+
+
+def moved(source):
+    return source.replace("itekit.exercises.", "lessons.")

@@ -17,18 +17,18 @@ from tiny import tiny_logic_network, tiny_network
 from itekit.alpha import Renaming
 from itekit.covariance import covariance
 from itekit.datasets.sets import read_set
-from itekit.explorer import judging
-from itekit.explorer.attention import answer_attention, cross_attention
-from itekit.explorer.figures import attention_figure, groups_line, rows_figure
-from itekit.explorer.groups import Groups, grouped, renamings_of
-from itekit.explorer.judging import EMPTY, GOOD, Judge, judge_item
-from itekit.explorer.models import given_models, shipped_models
-from itekit.explorer.names import NamesRow
-from itekit.explorer.panel import Explorer
-from itekit.explorer.question import Question
-from itekit.explorer.redrawing import attempts
-from itekit.explorer.steps import Steps
-from itekit.explorer.texts import answer_html, attempts_html
+from lessons import explorer_judging as judging
+from lessons.explorer_attention import answer_attention, cross_attention
+from lessons.explorer_figures import attention_figure, groups_line, rows_figure
+from lessons.explorer_groups import Groups, grouped, renamings_of
+from lessons.explorer_judging import EMPTY, GOOD, Judge, judge_item
+from lessons.explorer_models import given_models, shipped_models
+from lessons.explorer_names import NamesRow
+from lessons.explorer_panel import Explorer
+from lessons.explorer_question import Question
+from lessons.explorer_redrawing import attempts
+from lessons.explorer_steps import Steps
+from lessons.explorer_texts import answer_html, attempts_html
 from itekit.logic.errors import FormulaError
 from itekit.logic.notation import formula_from_text
 from itekit.logic.prefix import parse_prefix
@@ -58,7 +58,7 @@ def here(monkeypatch):
 
     class Here:
         def __init__(self, task, cpu_seconds):
-            assert task == "itekit.explorer.judging:judge_item"
+            assert task == "lessons.explorer_judging:judge_item"
 
         def map(self, items):
             return [judge_item(json.loads(json.dumps(item))) for item in items]
@@ -643,7 +643,7 @@ def test_no_models_are_an_error():
 def test_spot_stays_out_of_the_kernel():
     """With the shipped models; even LTL is checked in the other process."""
     code = (
-        "import sys; from itekit.explorer.panel import Explorer; panel = Explorer()\n"
+        "import sys; from lessons.explorer_panel import Explorer; panel = Explorer()\n"
         "for task in ('copying', 'propositional', 'ltl'):\n"
         "    panel.task.value = task; assert panel.wait(), task\n"
         "    assert 'role=' not in panel.answer.value, panel.answer.value\n"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from logical import formulas, traces
 from logical import lassos as concrete_lassos
 
-from itekit import logic_widgets
+from lessons import logic_widgets
 from itekit.datasets.child import load
 from itekit.logic.automata import automaton_item, formula_automaton
 from itekit.logic.errors import FormulaError
@@ -32,7 +32,7 @@ from itekit.logic.statuses import (
     statuses_item,
 )
 from itekit.logic.traces import Trace, parse_trace
-from itekit.status_tables import status_table
+from lessons.status_tables import status_table
 from itekit.tasks.ltl import satisfies
 from itekit.tasks.verdicts import TIME_OUT
 

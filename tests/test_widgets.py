@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from itekit import copies as module
-from itekit import widgets
-from itekit.copies import Copy, CopyTable, copies, marked, rows_in_use
+from lessons import copies as module
+from lessons import widgets
+from lessons.copies import Copy, CopyTable, copies, marked, rows_in_use
 from itekit.copying import edit_distances, length_batch
 from itekit.evaluation import GridEvaluation
 from itekit.experiments import experiment
@@ -238,7 +238,7 @@ def test_chooser_renames_what_is_chosen(networks, copying):
 
 def test_import_makes_no_widget_and_loads_no_weights():
     code = (
-        "import ipywidgets.widgets.widget as w, itekit.widgets as m, sys; "
+        "import ipywidgets.widgets.widget as w, lessons.widgets as m, sys; "
         "sys.exit(len(w._instances))"
     )
     assert subprocess.run([sys.executable, "-W", "ignore", "-c", code]).returncode == 0

@@ -9,7 +9,7 @@ import re
 from lesson import Lesson
 from server import ROOT
 
-WRONG = """from itekit.exercises.lesson_{number} import check_{name}
+WRONG = """from lessons.lesson_{number} import check_{name}
 
 
 def {name}(*given):

@@ -1,0 +1,161 @@
+"""Exercises of notebook 02: integers and vectors, unique draws, large enough sets."""
+
+import math
+import random
+
+import torch
+
+from itekit.embedding_costs import smallest_dimension
+from lessons.exercises import Exercise
+from itekit.random_vectors import (
+    integers_to_vectors,
+    random_vectors,
+    sampling_set_size,
+    vectors_to_integers,
+)
+
+POINTS, CORNERS = "neighboring_points", "hypercube_vertices"
+
+
+def _integer_of(vector):
+    return vectors_to_integers(POINTS, torch.tensor([vector]))[0].item()
+
+
+def _base_three(vector):
+    return sum((component + 1) * 3**k for k, component in enumerate(reversed(vector)))
+
+
+def _cases_integer_of(rng):
+    for _ in range(40):
+        d = rng.randint(1, 5)
+        integer = rng.randrange(3**d - 1)
+        vector = integers_to_vectors(POINTS, torch.tensor([integer]), d)[0]
+        yield ([int(component) for component in vector],)
+
+
+def _middle(vector):
+    return (3 ** len(vector) - 1) // 2
+
+
+check_integer_of = Exercise(
+    "integer_of",
+    _integer_of,
+    _cases_integer_of,
+    {
+        _base_three: "the digits are read right, but the integers step over the zero vector: "
+        "beyond its place each vector has an integer that is one smaller.",
+        lambda vector: _integer_of(vector[::-1]): "the digits are read from the wrong end: the "
+        "first component is the most significant one.",
+        lambda vector: _base_three([c - 1 for c in vector]): "a component is a digit minus one, so "
+        "a digit is a component plus one.",
+        lambda vector: _base_three(vector) + (_base_three(vector) >= _middle(vector)): "drawing "
+        "adds 1 from the zero vector's place on; on the way back it is taken away again.",
+    },
+)
+
+
+class _Seeded(random.Random):
+    """A random.Random that shows its seed, so that a case can be tried by hand."""
+
+    def __init__(self, seed=0):
+        super().__init__(seed)
+        self.start = seed
+
+    def __reduce__(self):
+        return _Seeded, (self.start,), self.getstate()
+
+    def __repr__(self):
+        return f"random.Random({self.start})"
+
+
+def _draw(count, d, rng):
+    generator = torch.Generator().manual_seed(rng.randrange(2**31))
+    return random_vectors(POINTS, count, d, generator).int()
+
+
+def _judge_draw(answer, count, d, rng):
+    if not isinstance(answer, list):
+        return f"expected a list of {count} lists, found a value of type {type(answer).__name__}"
+    if len(answer) != count:
+        return f"expected {count} vectors, found {len(answer)}"
+    place = {}
+    for i, vector in enumerate(map(tuple, answer)):
+        if len(vector) != d or set(vector) - {-1, 0, 1}:
+            return f"vector {i} should have {d} components -1, 0 or 1, and is {vector}"
+        if not any(vector):
+            return f"vector {i} is the zero vector, which has no direction"
+        if place.setdefault(vector, i) != i:
+            return f"vectors {place[vector]} and {i} are the same: two tokens look alike"
+    if count > 1 and rng.getstate() == random.Random(rng.start).getstate():
+        return "rng was not asked for anything: the vectors have to be drawn with it"
+    return None
+
+
+def _cases_draw(rng):
+    for _ in range(60):
+        d = rng.randint(1, 4)
+        yield rng.randint(1, min(30, 3**d - 1)), d, _Seeded(rng.randrange(1000))
+
+
+def _independent(count, d, rng):
+    return [[rng.choice((-1, 0, 1)) for _ in range(d)] for _ in range(count)]
+
+
+def _nothing_stepped_over(count, d, rng):
+    integers = rng.sample(range(3**d - 1), count)
+    return [[i // 3**k % 3 - 1 for k in reversed(range(d))] for i in integers]
+
+
+check_draw = Exercise(
+    "draw",
+    _draw,
+    _cases_draw,
+    {
+        _independent: "every component is drawn by itself. Draw integers instead, without "
+        "replacement, and turn them into vectors.",
+        _nothing_stepped_over: "the integers are different, but nothing steps over the one whose "
+        "digits are all 1.",
+    },
+    {
+        lambda answer, *_: any(not any(row) for row in answer): "one of the integers is the zero "
+        "vector: all its digits are 1. The middle hangs on d, not on the number of vectors.",
+        lambda answer, *_: len(set(map(tuple, answer))) < len(answer): "vectors repeat: draw "
+        "different integers (rng.sample of a range lists nothing), and only from the 3^d - 1 that "
+        "there are.",
+    },
+    judge=_judge_draw,
+)
+
+
+def _cases_dimensions(rng):
+    edges = [(POINTS, 3**d - 1 + k) for d in (1, 2, 3, 5) for k in (0, 1)]
+    yield from edges + [(CORNERS, 2**d + k) for d in (1, 2, 5) for k in (0, 1)]
+    for _ in range(30):
+        yield rng.choice((POINTS, CORNERS)), rng.randint(2, 2000)
+
+
+def _base(method):
+    return 3 if method == POINTS else 2
+
+
+check_dimensions = Exercise(
+    "dimensions",
+    smallest_dimension,
+    _cases_dimensions,
+    {
+        lambda method, count: max(1, math.floor(math.log(count, _base(method)))): "the logarithm "
+        "is rounded down, and the set is too small: round up.",
+        lambda method, count: max(
+            1, math.ceil(math.log(count, _base(method)) - 1e-9)
+        ): "neighboring points lack the zero vector: d dimensions hold 3^d - 1 of them.",
+        lambda method, count: max(1, math.ceil(math.log2(count) - 1e-9)): "both sets are treated "
+        "as hypercube vertices. Neighboring points have three values a component.",
+    },
+    {
+        lambda answer, expected, method, count: (
+            answer >= 1 and (sampling_set_size(method, answer) or 0) >= count
+        ): "that many dimensions are enough, but fewer would do.",
+        lambda answer, expected, method, count: answer < expected: "that many dimensions are too "
+        "few: their set holds fewer vectors than that.",
+    },
+)

@@ -1,0 +1,155 @@
+"""Exercises of notebook 04: attention, the order of a text, the place in a tree."""
+
+import math
+
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+from lessons.cases import random_formula, random_tensor
+from lessons.exercises import Exercise
+from itekit.logic.prefix import parse_prefix
+from itekit.positions import rope_table, rotate
+
+
+def _scores(query, key, mask):
+    return (query @ key.T / math.sqrt(query.shape[1])).masked_fill(~mask, -torch.inf)
+
+
+def _masked_late(query, key, value, mask):
+    return (query @ key.T / math.sqrt(query.shape[1])).softmax(1) * mask @ value
+
+
+def _unscaled(query, key, value, mask):
+    return (query @ key.T).masked_fill(~mask, -torch.inf).softmax(1) @ value
+
+
+def _cases_attention(rng):
+    for _ in range(30):
+        T, S, d = rng.randint(1, 3), rng.randint(2, 3), rng.randint(2, 4)
+        mask = torch.tensor([[rng.random() < 0.6 for _ in range(S)] for _ in range(T)])
+        mask[:, 0] = True  # nobody looks at nothing
+        mask[0, 1] = False
+        yield random_tensor(rng, T, d), random_tensor(rng, S, d), random_tensor(rng, S, d), mask
+
+
+check_attention = Exercise(
+    "attention",
+    lambda query, key, value, mask: scaled_dot_product_attention(
+        query[None], key[None], value[None], mask[None]
+    )[0],
+    _cases_attention,
+    {
+        lambda q, k, v, mask: _scores(q, k, mask).softmax(0).nan_to_num() @ v: "softmax is taken "
+        "over the queries. The weights of one query, over all keys, have to add up to 1.",
+        _unscaled: "the scores are not divided by √d (part 1 says what that is for).",
+        _masked_late: "the mask comes after the softmax, and the weights that are left do not add "
+        "up to 1. Masked scores are minus infinity before it.",
+        lambda q, k, v, mask: _masked_late(q, k, v, torch.ones_like(mask)): "the mask is not used.",
+        lambda q, k, v, mask: _scores(q, k, ~mask).softmax(1) @ v: "the mask is turned round: it "
+        "is true where a query may look.",
+        lambda q, k, v, mask: (
+            (q @ k.T / math.sqrt(q.shape[1]) * mask).softmax(1) @ v
+        ): "masked scores are 0, and softmax gives a score of 0 a weight. Minus infinity has none.",
+        lambda q, k, v, mask: (
+            _scores(q / math.sqrt(q.shape[1]), k, mask).softmax(1) @ v
+        ): "the scores are divided by d, and not by its square root.",
+    },
+    {
+        lambda answer, *_: any(x != x for row in answer for x in row): "there is a nan: a whole "
+        "row or column of scores is minus infinity. Over which dimension is the softmax?"
+    },
+)
+
+
+def _halves_to_neighbours(d):
+    """The order of columns that puts x_j and x_(j + d/2) beside each other."""
+    return [i for j in range(d // 2) for i in (j, j + d // 2)]
+
+
+def _rope(x, base, sign=1):
+    table = rope_table(len(x), x.shape[1], x.device, base)
+    return rotate(x, table if sign == 1 else table.conj())
+
+
+def _rope_halves(x, base, sign=1, start=0):
+    order = _halves_to_neighbours(x.shape[1])
+    padded = torch.cat([x[:1]] * start + [x])
+    turned, back = _rope(padded[:, order], base, sign)[start:], torch.empty_like(x)
+    back[:, order] = turned
+    return back
+
+
+def _no_exponent(x, base):
+    return _rope_halves(x, 1.0)
+
+
+def _cases_rope(rng):
+    for _ in range(25):
+        yield (
+            random_tensor(rng, rng.randint(2, 4), rng.choice((2, 4, 6))),
+            float(rng.choice((10, 100))),
+        )
+
+
+check_rope_halves = Exercise(
+    "rope_halves",
+    _rope_halves,
+    _cases_rope,
+    {
+        _rope: "neighbouring columns are turned together, as in part 4. Here column j goes with "
+        "column j + d/2.",
+        lambda x, base: _rope_halves(x, base, sign=-1): "the pairs turn the other way round: "
+        "look at the sign of the sine.",
+        lambda x, base: _rope_halves(x, base, start=1): "the first row stands at position 0, so "
+        "it does not turn at all.",
+        _no_exponent: "all pairs turn at one speed. Pair j turns by base^(-2j/d) a position.",
+        lambda x, base: x: "nothing is turned.",
+        lambda x, base: _rope_halves(x, base)[:, _halves_to_neighbours(x.shape[1])]: "the columns "
+        "have moved: the pairs stand beside each other. Put column j back at j.",
+        lambda x, base: _rope_halves(x, base**0.5): "pair j turns too fast: the exponent is "
+        "-2j/d, not -j/d.",
+    },
+    {
+        lambda answer, expected, x, base: (
+            not torch.allclose(torch.tensor(answer).norm(dim=1), x.norm(dim=1), atol=1e-3)
+        ): "turning keeps the length of a row, and yours does not."
+    },
+)
+
+
+def _branches(text, i):
+    return "".join("LR"[side] for side in reversed(parse_prefix(text).tree_paths()[i]))
+
+
+def _without_unary(text, i):
+    """Branches upwards, those below ! and X left out."""
+    nodes, found = parse_prefix(text).tree_paths(), []
+    path = nodes[i]
+    for length in range(len(path), 0, -1):
+        if text[nodes.index(path[: length - 1])] in "&U":
+            found.append("LR"[path[length - 1]])
+    return "".join(found)
+
+
+def _cases_branches(rng):
+    for _ in range(60):
+        text = random_formula(rng, rng.randint(2, 9))
+        yield text, rng.randrange(len(text))
+
+
+check_branches = Exercise(
+    "branches",
+    _branches,
+    _cases_branches,
+    {
+        lambda text, i: _branches(text, i)[::-1]: "these are the branches from the root down. "
+        "Tree positions put the branch next to the token first.",
+        _without_unary: "! and X have one operand, and that is a branch too: a left one.",
+        lambda text, i: _branches(text, i).translate({76: "R", 82: "L"}): "left and right "
+        "are exchanged.",
+    },
+    {
+        lambda answer, expected, *_: len(answer) > len(expected): "this is deeper than the token "
+        "stands: a subformula that is complete is above nothing that comes after it."
+    },
+)

@@ -1,0 +1,228 @@
+"""Exercises of notebook 05: edit distances, decoding a batch, a larger vocabulary."""
+
+from functools import partial
+
+import torch
+from rapidfuzz.distance import OSA, Levenshtein
+from torch.nn.functional import normalize
+
+from lessons.cases import random_tensor
+from lessons.exercises import Exercise
+from lessons.lesson_03 import matrix
+
+
+def _edited(rng, string):
+    """The string after a few edits: swaps of neighbours among them."""
+    letters = list(string)
+    for _ in range(rng.randint(0, 3)):
+        i = rng.randrange(len(letters) + 1)
+        kind = rng.choice(("swap", "swap", "replace", "insert", "delete"))
+        if kind == "swap":
+            letters[i : i + 2] = letters[i : i + 2][::-1]
+        elif kind == "insert":
+            letters.insert(i, rng.choice("abcd"))
+        else:
+            letters[i : i + 1] = [rng.choice("abcd")] if kind == "replace" else []
+    return "".join(letters)
+
+
+def _string(rng, longest=5):
+    return "".join(rng.choices("abcd", k=rng.randint(1, longest)))
+
+
+def _mean(distance, strings, copies):
+    return sum(map(distance, strings, copies)) / len(strings)
+
+
+def _in_place(string, copy):
+    return sum(x != y for x, y in zip(string, copy, strict=False))
+
+
+def _cases_cell_mean(rng):
+    yield ["ab"], ["a"]
+    for _ in range(40):
+        strings = [_string(rng) for _ in range(rng.randint(1, 3))]
+        yield strings, [_edited(rng, string) for string in strings]
+
+
+check_cell_mean = Exercise(
+    "cell_mean",
+    lambda strings, copies: _mean(Levenshtein.distance, strings, copies),
+    _cases_cell_mean,
+    {
+        lambda s, c: _mean(lambda a, b: a != b, s, c): "that is the share of wrong copies. The "
+        "cell says how *many* edits a copy is away from its string.",
+        lambda s, c: _mean(_in_place, s, c): "positions are compared one by one. A letter left "
+        "out moves all that follow, and letters at the end have no partner.",
+        lambda s, c: _mean(Levenshtein.distance, s, c) * len(s): "that is the sum, not the mean.",
+    },
+)
+
+
+def _cases_swaps(rng):
+    yield from [("ab", "ba"), ("ab", "bc"), ("ab", "ca"), ("a", "aaa")]
+    for _ in range(60):
+        string = _string(rng)
+        yield string, _edited(rng, string)
+
+
+def _swaps_if(allowed, a, b):
+    """The distance with a swap wherever allowed(a, i, b, j), the last letters at i - 1, j - 1."""
+    d = {(i, 0): i for i in range(len(a) + 1)} | {(0, j): j for j in range(len(b) + 1)}
+    for i, x in enumerate(a, 1):
+        for j, y in enumerate(b, 1):
+            d[i, j] = min(d[i - 1, j] + 1, d[i, j - 1] + 1, d[i - 1, j - 1] + (x != y))
+            if i > 1 and j > 1 and allowed(a, i, b, j):
+                d[i, j] = min(d[i, j], d[i - 2, j - 2] + 1)
+    return d[len(a), len(b)]
+
+
+BOTH = (
+    "a swap may be used only where it makes both letters right: the last two of the one string are "
+    "the last two of the other, turned round."
+)
+
+check_distance_with_swaps = Exercise(
+    "distance_with_swaps",
+    OSA.distance,
+    _cases_swaps,
+    {
+        Levenshtein.distance: "a swap of two neighbours still counts as two edits.",
+        partial(_swaps_if, lambda a, i, b, j: a[i - 1] != b[j - 1]): BOTH,
+        partial(_swaps_if, lambda a, i, b, j: a[i - 1] == b[j - 2]): BOTH,
+        partial(_swaps_if, lambda a, i, b, j: a[i - 2] == b[j - 1]): BOTH,
+    },
+    {
+        lambda answer, expected, a, b: answer < expected and min(len(a), len(b)) == 1: "one letter "
+        "has no neighbour to be swapped with. Does an index of -1 take the last letter?"
+    },
+)
+
+
+class Writer:
+    """A model for `decode`: writes its strings, token by token, and notes what it was asked."""
+
+    def __init__(self, plans):
+        self.plans, self.asked_again, self.calls, self.ended = plans, None, 0, set()
+        self.idle = False
+
+    def __call__(self, prefixes):
+        self.calls, self.idle = self.calls + 1, not prefixes
+        tokens = {}
+        for row, prefix in prefixes.items():
+            written, plan = "".join(prefix), self.plans[row] + "."
+            if row in self.ended or not plan.startswith(written):
+                self.asked_again = row
+            tokens[row] = plan[len(written)] if len(written) < len(plan) else "?"
+            if tokens[row] == ".":
+                self.ended.add(row)
+        return tokens
+
+    def __repr__(self):
+        return f"a model that writes {self.plans}"
+
+
+def _decode(model, rows, limit):
+    done, going = {}, {row: "" for row in range(rows)}
+    for _ in range(limit):
+        if not going:
+            break
+        for row, token in model(going).items():
+            if token == ".":
+                done[row] = going.pop(row)
+            else:
+                going[row] += token
+    return [(done | going)[row] for row in range(rows)]
+
+
+def _judge_decode(answer, model, rows, limit):
+    expected = [plan[:limit] for plan in model.plans]
+    if [*map("".join, answer)] != expected:
+        return f"the strings should be {expected}"
+    if model.asked_again is not None:
+        return f"row {model.asked_again} had ended and was asked again: drop rows that are done"
+    if model.calls > limit:
+        return f"the model was asked {model.calls} times, the limit is {limit}: ask for all at once"
+    if model.idle:
+        return "the model was asked once more when all rows had ended"
+    return None
+
+
+def _stops_with_the_first(model, rows, limit):
+    shortest = min(map(len, model.plans))
+    return [plan[: min(limit, shortest)] for plan in model.plans]
+
+
+def _cases_decode(rng):
+    for _ in range(30):
+        plans = [_string(rng, 4)[rng.randint(0, 1) :] for _ in range(rng.randint(1, 3))]
+        yield Writer(plans), len(plans), rng.randint(2, 6)
+
+
+check_decode = Exercise(
+    "decode",
+    _decode,
+    _cases_decode,
+    {
+        lambda model, rows, limit: [(p + ".")[:limit] for p in model.plans]: "the end token is "
+        "kept: it says that the copy is complete, it is not a part of it.",
+        _stops_with_the_first: "all rows stop as soon as one has ended.",
+    },
+    judge=_judge_decode,
+)
+
+
+def _more_rows(U, special, d_beta, betas, balanced=True):
+    alpha = normalize(U[special, :-d_beta], dim=0).expand(len(betas), -1)
+    new = torch.cat([alpha, normalize(betas) if balanced else betas], dim=1)
+    return torch.cat([U, normalize(new)])
+
+
+def _beside(U, special, d_beta, betas):
+    """The shared part as it stands in U, with the random parts beside it."""
+    return torch.cat([U[special, :-d_beta].expand(len(betas), -1), betas], dim=1)
+
+
+def _with_mean(U, special, d_beta, betas):
+    return torch.cat([U, normalize(U[special:].mean(0, keepdim=True)).expand(len(betas), -1)])
+
+
+def _cases_extend(rng):
+    for _ in range(25):
+        special, d_alpha, d_beta = rng.randint(1, 2), rng.randint(2, 3), rng.randint(1, 3)
+        L, alpha = random_tensor(rng, special, d_alpha), random_tensor(rng, d_alpha)
+        betas, more = (random_tensor(rng, rng.randint(1, 2), d_beta) for _ in range(2))
+        yield matrix(L, [alpha], [betas]), special, d_beta, more
+
+
+RAW = (
+    "the random parts are not normalised before they are put beside the shared part (f_bn), so the "
+    "halves are out of balance."
+)
+LENGTHS = (
+    "in U the shared part has length 1/√2 already, and the random part 1: normalise it again, and "
+    "the whole row."
+)
+
+check_extend = Exercise(
+    "extend",
+    _more_rows,
+    _cases_extend,
+    {
+        lambda *a: _more_rows(*a, balanced=False): RAW,
+        lambda U, special, d_beta, betas: torch.cat([U, _beside(U, special, d_beta, betas)]): RAW,
+        lambda U, special, d_beta, betas: torch.cat(
+            [U, normalize(_beside(U, special, d_beta, betas))]
+        ): RAW,
+        _with_mean: "the mean of the letters' rows is one row for all new letters: nothing tells "
+        "them apart.",
+        lambda U, special, d_beta, betas: torch.cat(
+            [U, _beside(U, special, d_beta, normalize(betas))]
+        ): LENGTHS,
+        lambda U, special, d_beta, betas: torch.cat(
+            [U, normalize(_beside(U, special, d_beta, normalize(betas)))]
+        ): LENGTHS,
+        lambda U, special, d_beta, betas: _more_rows(U, special, d_beta, betas)[len(U) :]: "these "
+        "are the new rows only. U keeps the old ones, above them.",
+    },
+)

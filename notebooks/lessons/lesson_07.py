@@ -1,0 +1,221 @@
+"""Exercises of notebook 07: reading prefix notation, fixpoints on a lasso, symbolic traces."""
+
+import math
+
+from lessons.cases import chance, random_formula
+from lessons.exercises import Exercise
+from itekit.logic.formulas import Formula
+from itekit.logic.prefix import parse_prefix
+
+
+def _bracketed(formula: Formula) -> str:
+    parts = [_bracketed(operand) for operand in formula.operands]
+    if len(parts) == 2:
+        return f"({parts[0]} {formula.operator} {parts[1]})"
+    return (formula.operator + parts[0]) if parts else formula.tokens()[0]
+
+
+def _infix(text):
+    return _bracketed(parse_prefix(text))
+
+
+def _mirrored(formula: Formula) -> Formula:
+    operands = tuple(map(_mirrored, reversed(formula.operands)))
+    return Formula(formula.operator, operands, formula.name)
+
+
+def _cases_infix(rng):
+    for _ in range(50):
+        yield (random_formula(rng, rng.randint(1, 9)),)
+
+
+def _bare(text):
+    return text.replace("(", "").replace(")", "").replace(" ", "")
+
+
+def _no_brackets(text):
+    return _infix(text).replace("(", "").replace(")", "")
+
+
+check_infix = Exercise(
+    "infix",
+    _infix,
+    _cases_infix,
+    {
+        _no_brackets: "the brackets are missing: a U b & c could be read in two ways.",
+        lambda text: _bracketed(_mirrored(parse_prefix(text))): "the operands are exchanged: the "
+        "first one in the text is the left one.",
+        lambda text: text: "that is the prefix text itself.",
+    },
+    {
+        lambda answer, expected, text: (
+            answer.replace(" ", "") == expected.replace(" ", "")
+        ): "only the spaces differ: one on each side of & and U, none after ! and X.",
+        lambda answer, expected, text: (
+            _bare(answer) == _bare(expected)
+        ): "only the brackets differ: a pair around each & and U, the outermost too, no others.",
+    },
+)
+
+
+def _fixpoint(f, g, after, greatest=True, both=False):
+    """The times of f R g (greatest); the least fixpoint of its equation, or f W g (both)."""
+    times = range(len(after))
+    found = set(times) if greatest else set()
+    for _ in times:
+        later = {t for t in times if after[t] in found}
+        found = g | (f & later) if both else g & (f | later)
+    return found
+
+
+def _globally(f, after):
+    return _fixpoint(set(), f, after)
+
+
+def _no_loop(f, after):
+    return {t for t in range(len(after)) if all(s in f for s in range(t, len(after)))}
+
+
+def _whole_cycle(f, after):
+    """Forgets what lies between a time in the prefix and the cycle."""
+    return {t for t in f if all(s in f for s in range(after[-1], len(after)))}
+
+
+def _eventually(f, after):
+    return set(range(len(after))) - _globally(set(range(len(after))) - f, after)
+
+
+def _lasso(rng):
+    """The successors of the times of a random lasso."""
+    length = rng.randint(1, 5)
+    return [*range(1, length), rng.randrange(length)]
+
+
+def _cases_globally(rng):
+    yield {0, 1, 3, 4}, [1, 2, 3, 4, 3]
+    yield {1, 2}, [1, 2, 0]
+    yield {2}, [1, 2, 1]
+    for _ in range(50):
+        after = _lasso(rng)
+        yield set(chance(rng, 0.8, range(len(after)))), after
+
+
+check_globally = Exercise(
+    "globally",
+    _globally,
+    _cases_globally,
+    {
+        lambda f, after: set(f): "that says where f holds now. G f asks for it at all later times.",
+        _eventually: "that is F f: at some later time. G f is at all of them.",
+        _no_loop: "the word does not end at the last letter: the cycle comes again, from its "
+        "beginning, so that earlier times of the cycle are later times too.",
+        lambda f, after: set(): "from nothing comes nothing: this is the least solution, as for U. "
+        "G f is the greatest one. Start with all times, and take away.",
+        lambda f, after: {t for t in f if after[t] in f}: "that looks one time ahead only: f has "
+        "to hold at all later times. Take away again, until nothing changes.",
+        _whole_cycle: "f has to hold on the way into the cycle too, not only now and in it.",
+    },
+)
+
+
+def _until(f, g, after):
+    found = set(g)
+    for _ in after:
+        found |= {t for t in f if after[t] in found}
+    return found
+
+
+def _cases_release(rng):
+    yield set(), {0}, [0]
+    yield {0}, {0}, [1, 1]
+    for _ in range(60):
+        after = _lasso(rng)
+        yield *(set(chance(rng, 0.6, range(len(after)))) for _ in "fg"), after
+
+
+check_release = Exercise(
+    "release",
+    _fixpoint,
+    _cases_release,
+    {
+        _until: "that is f U g. In f R g it is g that holds, up to and with the time when f does.",
+        lambda f, g, after: _fixpoint(f, g, after, greatest=False): "f need never come, as long "
+        "as g holds for ever: that is the greatest fixpoint. Start with all times.",
+        lambda f, g, after: _fixpoint(
+            g, f, after, both=True
+        ): "g has to hold at the time of f too: yours is g W f, which asks for g only before it.",
+    },
+)
+
+
+def _step_allows(step, letter):
+    return all((name in letter) == value for name, value in step.items())
+
+
+def _times(prefix, cycle, count):
+    return [
+        prefix[t] if t < len(prefix) else cycle[(t - len(prefix)) % len(cycle)]
+        for t in range(count)
+    ]
+
+
+def _allows(steps, loop, prefix, cycle, count=None):
+    if count is None:
+        count = max(len(prefix), len(steps)) + math.lcm(len(cycle), len(loop))
+    pairs = zip(_times(steps, loop, count), _times(prefix, cycle, count), strict=True)
+    return all(_step_allows(*pair) for pair in pairs)
+
+
+def _closed_world(steps, loop, prefix, cycle):
+    exact = lambda part: [{n: s.get(n, False) for n in "ab"} for s in part]  # noqa: E731
+    return _allows(exact(steps), exact(loop), prefix, cycle)
+
+
+def _once(steps, loop, prefix, cycle):
+    return _allows(steps, loop, prefix, cycle, max(len(steps + loop), len(prefix + cycle)))
+
+
+def _shortest(steps, loop, prefix, cycle):
+    pairs = zip(steps + loop, prefix + cycle, strict=False)
+    return all(_step_allows(*pair) for pair in pairs)
+
+
+def _turned(steps, loop, prefix, cycle):
+    """Counts the turns of a cycle from time 0, not from where it begins."""
+    loop = [loop[(t + len(steps)) % len(loop)] for t in range(len(loop))]
+    cycle = [cycle[(t + len(prefix)) % len(cycle)] for t in range(len(cycle))]
+    return _allows(steps, loop, prefix, cycle)
+
+
+def _cases_allows(rng):
+    yield [], [{"a": True}, {}], [], [{"a"}, set(), set()]
+    for _ in range(120):
+        steps, loop = (
+            [
+                {n: rng.random() < 0.5 for n in chance(rng, 0.4, "ab")}
+                for _ in range(rng.randint(k, 2))
+            ]
+            for k in (0, 1)
+        )
+        turned = _times(steps, loop, 6)
+        letters = [{n for n in "ab" if s.get(n, rng.random() < 0.5)} for s in turned]
+        start = rng.randint(0, 2)
+        yield steps, loop, letters[:start], letters[start : start + rng.randint(1, 3)]
+
+
+check_allows = Exercise(
+    "allows",
+    _allows,
+    _cases_allows,
+    {
+        _once: "the cycles have different lengths, so that they meet in other ways at later "
+        "turns. Go on until both are back where they were together.",
+        _shortest: "zip stops at the end of the shorter one, but neither ends: both cycles go on.",
+        _turned: "at time t of the word, the place in the cycle is (t - len(prefix)) % len(cycle), "
+        "since the cycle begins after the prefix; likewise in the trace.",
+        _closed_world: "what a step does not mention is free, and not false.",
+        lambda s, o, p, c: (
+            len(s) == len(p) and len(o) == len(c) and _allows(s, o, p, c)
+        ): "trace and word need not be cut into prefix and cycle at the same times.",
+    },
+)

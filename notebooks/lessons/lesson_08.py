@@ -1,0 +1,122 @@
+"""Exercises of notebook 08: teacher forcing, batches by length, beam search."""
+
+from lessons.exercises import Exercise
+
+
+def _teacher_forcing(tokens, start, end):
+    return [start, *tokens], [*tokens, end]
+
+
+def _cases_teacher_forcing(rng):
+    for _ in range(25):
+        yield [rng.randint(3, 9) for _ in range(rng.randint(0, 5))], 2, 1
+
+
+check_teacher_forcing = Exercise(
+    "teacher_forcing",
+    _teacher_forcing,
+    _cases_teacher_forcing,
+    {
+        lambda tokens, start, end: ([start, *tokens, end], [start, *tokens, end]): "inputs and "
+        "targets are the same, so the decoder is shown what it has to say. Shift them by one.",
+        lambda tokens, start, end: ([*tokens, end], [start, *tokens]): "the shift goes the wrong "
+        "way: the decoder has to say the *next* token, and is shown the ones before it.",
+        lambda tokens, start, end: ([start, *tokens[:-1]], [*tokens]): "the end token is not a "
+        "target, so the network never learns to stop.",
+        lambda tokens, start, end: ([start, *tokens, end], [*tokens, end, end]): "one place too "
+        "many: after the end nothing is asked any more.",
+    },
+    {
+        lambda answer, expected, *_: len(answer) == 2 and len(answer[0]) != len(answer[1]): "each "
+        "input has one target: both lists have the same length."
+    },
+)
+
+
+def _batches(lengths, size, pool, by=None, keep_rest=False):
+    """Rows of the batches: pools in order, each sorted by length, cut into batches."""
+    ordered = []
+    for start in range(0, len(lengths), pool):
+        rows = range(start, min(start + pool, len(lengths)))
+        ordered += sorted(rows, key=by or lengths.__getitem__)
+    cut = [ordered[i : i + size] for i in range(0, len(ordered), size)]
+    return [batch for batch in cut if keep_rest or len(batch) == size]
+
+
+def _cases_batches(rng):
+    for _ in range(40):
+        size = rng.randint(1, 3)
+        lengths = [rng.randint(1, 9) for _ in range(rng.randint(size, 12))]
+        yield lengths, size, size * rng.randint(2, 3)
+
+
+check_batches = Exercise(
+    "batches",
+    _batches,
+    _cases_batches,
+    {
+        lambda lengths, size, pool: _batches(lengths, size, len(lengths)): "everything is sorted "
+        "at once: batches would hold the same problems in every epoch. Sort within each pool.",
+        lambda lengths, size, pool: _batches(lengths, size, pool, by=lambda row: row): "nothing "
+        "is sorted, so that one long problem makes its whole batch long.",
+        lambda *a: _batches(*a, keep_rest=True): "the last batch is not full: leave it out.",
+        lambda lengths, size, pool: [
+            [lengths[row] for row in batch] for batch in _batches(lengths, size, pool)
+        ]: "these are the lengths; the batches hold the numbers of the problems.",
+    },
+)
+
+
+def _beam_step(going, log_p, K, end, candidates=2, among=1, by_length=True):
+    """One step: (finished, going); `among`: of how many times K the ends count as finished."""
+    every = [
+        (score + more, tokens, token)
+        for (tokens, score), row in zip(going, log_p, strict=True)
+        for token, more in enumerate(row)
+    ]
+    best = sorted(every, key=lambda one: one[0], reverse=True)[: candidates * K]
+    done = [(t, s) for s, t, token in best[: among * K] if token == end]
+    finished = [((*t, end), s / (len(t) + 1) if by_length else s) for t, s in done]
+    return finished, [((*t, token), s) for s, t, token in best if token != end][:K]
+
+
+def _each_its_best(going, log_p, K, end):
+    """Every beginning goes on with its own best token: K greedy searches."""
+    best = [max(range(len(row)), key=row.__getitem__) for row in log_p]
+    on = [
+        ((*tokens, token), score + row[token])
+        for (tokens, score), row, token in zip(going, log_p, best, strict=True)
+    ]
+    return (
+        [(tokens, score / len(tokens)) for tokens, score in on if tokens[-1] == end],
+        [one for one in on if one[0][-1] != end],
+    )
+
+
+def _cases_beam_step(rng):
+    for _ in range(60):
+        K, V = rng.randint(1, 3), rng.randint(4, 5)
+        scores = sorted(rng.sample(range(1, 300), rng.randint(1, K)))
+        length = rng.randint(0, 2) if len(scores) > 1 else 0
+        going = [
+            (tuple(rng.randrange(1, V) for _ in range(length)), -score / 100) for score in scores
+        ]
+        sums = iter(rng.sample(range(301, 700), V * len(going)))  # no two are alike
+        yield going, [[(score - next(sums)) / 100 for _ in range(V)] for score in scores], K, 0
+
+
+check_beam_step = Exercise(
+    "beam_step",
+    _beam_step,
+    _cases_beam_step,
+    {
+        lambda *a: _beam_step(*a, candidates=1): "only K continuations are looked at. If some of "
+        "them end, fewer than K beginnings go on: look at 2K.",
+        lambda *a: _beam_step(*a, among=2): "an end counts as finished only among the first K "
+        "continuations, not among all 2K.",
+        lambda *a: _beam_step(*a, by_length=False): "the score of a finished answer is divided by "
+        "its length, the end included; else short answers win.",
+        _each_its_best: "every beginning goes on with its own best token. Beam search takes the "
+        "best of the continuations of *all* beginnings.",
+    },
+)

@@ -1,0 +1,161 @@
+"""Exercises of notebook 09: partial assignments, prime implicants, the published perturbation."""
+
+from itertools import product
+
+from lessons.cases import chance, random_formula
+from lessons.exercises import Exercise
+from itekit.logic import bits
+from itekit.logic.perturbation import collides
+
+NAMES = "abc"
+
+
+def _names(formula):
+    return sorted(set(formula) & set(NAMES))
+
+
+def _is_right(formula, given):
+    free = [name for name in _names(formula) if name not in given]
+    return bits.implied_by(formula, free, given)
+
+
+def _some_completion(formula, given):
+    free = [name for name in _names(formula) if name not in given]
+    return bits.table(formula, free, given) != 0
+
+
+def _missing_is_false(formula, given):
+    return _is_right(formula, {name: given.get(name, 0) for name in NAMES})
+
+
+def _three_values(formula, given):
+    """Whether the formula is true in three-valued logic, read from right to left."""
+    stack = []
+    for token in reversed(formula):
+        if token in NAMES:
+            stack.append(given.get(token))
+        elif token == "!":
+            value = stack.pop()
+            stack.append(None if value is None else 1 - value)
+        else:
+            x, y = stack.pop(), stack.pop()
+            strong = {"&": 0, "|": 1}.get(token)
+            if strong is not None and strong in (x, y):
+                stack.append(strong)
+            elif None in (x, y):
+                stack.append(None)
+            else:
+                stack.append({"&": x & y, "|": x | y, "=": int(x == y), "^": x ^ y}[token])
+    return stack.pop() == 1
+
+
+def _formula(rng, largest=9):
+    return random_formula(rng, rng.randint(1, largest), "!", "&&||=^", NAMES)
+
+
+def _cases_is_right(rng):
+    yield "|a!a", {}
+    yield "|&a!b&bc", {"a": 1, "c": 1}
+    for _ in range(100):
+        formula = _formula(rng)
+        yield formula, {name: rng.randint(0, 1) for name in chance(rng, 0.5, _names(formula))}
+
+
+check_is_right = Exercise(
+    "is_right",
+    _is_right,
+    _cases_is_right,
+    {
+        _missing_is_false: "a name without a value is taken for false. It is free: the formula "
+        "has to be true for both of its values.",
+        _some_completion: "one completion that makes it true is not enough: all of them have to.",
+        _three_values: "three values forget that all occurrences of a name have the same value "
+        "(part 3): go through the completions.",
+    },
+)
+
+
+def _implicants(formula):
+    """All right partial assignments, as frozensets of literals such as "a1"."""
+    found = set()
+    for values in product((None, 0, 1), repeat=len(_names(formula))):
+        pairs = zip(_names(formula), values, strict=True)
+        given = {name: value for name, value in pairs if value is not None}
+        if _is_right(formula, given):
+            found.add(frozenset(f"{name}{value}" for name, value in given.items()))
+    return found
+
+
+def _texts(assignments):
+    return {"".join(sorted(one)) for one in assignments}
+
+
+def _primes(formula):
+    right = _implicants(formula)
+    return _texts(one for one in right if not any(one - {literal} in right for literal in one))
+
+
+def _shortest(formula):
+    right = _implicants(formula)
+    least = min(map(len, right), default=0)
+    return _texts(one for one in right if len(one) == least)
+
+
+def _label(formula):
+    """One prime implicant as text; "" if there is none, or if the formula is always true."""
+    found = bits.prime_implicant(formula, _names(formula)) or {}
+    return "".join(f"{name}{int(value)}" for name, value in found.items())
+
+
+def _cases_primes(rng):
+    yield ("|&a!b&bc",)
+    yield ("|a&bc",)
+    for _ in range(25):
+        yield (_formula(rng),)
+
+
+check_prime_implicants = Exercise(
+    "prime_implicants",
+    _primes,
+    _cases_primes,
+    {
+        lambda formula: _texts(_implicants(formula)): "all right assignments are listed. Minimal "
+        "are those of which no literal can be left out.",
+        _shortest: "a minimal assignment need not be a shortest one: in a ∨ (b ∧ c) both a1 and "
+        "b1c1 are minimal.",
+        lambda formula: (
+            {_label(formula)} if _primes(formula) else set()
+        ): "that is one of them. Which literals can be dropped hangs on where you start: "
+        "try all partial assignments.",
+        lambda formula: _texts(i for i in _implicants(formula) if len(i) == len(_names(formula))): (
+            "these give every name a value: full models. Drop what is not needed."
+        ),
+    },
+)
+
+
+def _cases_merges(rng):
+    yield "&a|bc", "a1c1"
+    for _ in range(80):
+        formula = _formula(rng, 7)
+        if label := _label(formula):
+            yield formula, label
+
+
+def _label_names(label):
+    return [token for token in label if token in NAMES]
+
+
+check_merges = Exercise(
+    "merges",
+    lambda formula, label: collides(formula, label, NAMES),
+    _cases_merges,
+    {
+        lambda formula, label: set(_names(formula)) != set(_label_names(label)): "a name that the "
+        "label lacks is not enough: it merges only if another one is given its name.",
+        lambda formula, label: False: "names do merge: one that only the formula has stays, also "
+        "if a name of the label has just been given its name.",
+        lambda formula, label: _label_names(label) != list(NAMES[: len(label) // 2]): "names may "
+        "change without merging: count the different names of the formula before and after.",
+    },
+)

@@ -1,0 +1,143 @@
+"""Exercises of notebook 11: a bias of names made, measured, and its cost."""
+
+from collections import Counter
+
+from itekit.alpha import alpha_covariance, used_tokens
+from lessons.cases import random_formula
+from lessons.exercises import Exercise
+from itekit.logic.perturbation import perturb, published_perturbation
+
+NAMES = "abc"
+
+
+def _last_first(formula, label):
+    return perturb(formula, label, NAMES[::-1])
+
+
+def _replaced(text, order):
+    table = dict(zip(order, NAMES[::-1], strict=False))
+    return "".join(table.get(token, token) for token in text)
+
+
+def _trace(rng):
+    steps = [rng.choice(("1", "a", "b", "c", "!b", "&ac", "&bc", "!c")) for _ in range(3)]
+    return "".join(step + ";" for step in steps[: rng.randint(0, 2)]) + "{" + steps[2] + "}"
+
+
+def _one_by_one(formula, label):
+    for old, new in zip(used_tokens(label + formula, NAMES), NAMES[::-1], strict=False):
+        formula, label = formula.replace(old, new), label.replace(old, new)
+    return formula, label
+
+
+def _cases_perturb(rng):
+    for _ in range(60):
+        yield random_formula(rng, rng.randint(1, 8)), _trace(rng)
+
+
+check_perturb_backwards = Exercise(
+    "perturb_backwards",
+    _last_first,
+    _cases_perturb,
+    {
+        lambda f, y: published_perturbation(f, y, NAMES[::-1]): "only the label's APs are renamed, "
+        "and one that the formula alone has may merge with them: give it a name that is left.",
+        lambda f, y: (f, _last_first(f, y)[1]): "the formula keeps its names: the label now "
+        "answers another question.",
+        lambda f, y: _last_first(y, f)[::-1]: "the order is that of the formula. It has to be that "
+        "of the label; what only the formula has comes after.",
+        lambda f, y: perturb(f, y, NAMES): "the order is a, b, c. Here the first AP of the label "
+        "is to be called c, the next b.",
+        _one_by_one: "names are replaced one after the other, so that a new name is renamed again.",
+    },
+)
+
+
+def _first(label):
+    return next((token for token in label if token in NAMES), None)
+
+
+def _first_shares(labels):
+    firsts = [first for label in labels if (first := _first(label))]
+    return {name: firsts.count(name) / len(firsts) for name in NAMES}
+
+
+def _over_all(labels):
+    return {name: sum(_first(label) == name for label in labels) / len(labels) for name in NAMES}
+
+
+def _anywhere(labels):
+    having = [label for label in labels if _first(label)]
+    return {name: sum(name in label for label in having) / len(having) for name in NAMES}
+
+
+def _every_ap(labels):
+    counts = Counter(token for label in labels for token in label if token in NAMES)
+    return {name: counts[name] / counts.total() for name in NAMES}
+
+
+def _cases_shares(rng):
+    for _ in range(40):
+        yield (
+            ["{1}"] * rng.randint(0, 1)
+            + ["b;{a}"]
+            + [_trace(rng) for _ in range(rng.randint(1, 4))],
+        )
+
+
+check_first_shares = Exercise(
+    "first_shares",
+    _first_shares,
+    _cases_shares,
+    {
+        _over_all: "labels without any AP are counted in the total. Shares of the labels that "
+        "have one add up to 1.",
+        _anywhere: "that counts in how many labels a name occurs; asked is which comes first.",
+        _every_ap: "that counts every occurrence; asked is which name comes first in a label.",
+    },
+)
+
+
+def _drop(before, after):
+    pairs = [(x, y) for x, y in zip(before, after, strict=True) if len(x) > 1 and len(y) > 1]
+    return sum(alpha_covariance(x) - alpha_covariance(y) for x, y in pairs) / len(pairs)
+
+
+def _pooled(before, after):
+    values = [alpha_covariance([a for one in side for a in one]) for side in (before, after)]
+    return values[0] - values[1]
+
+
+def _share_of_forms(before, after):
+    mean = lambda side: sum(1 - len(set(x)) / len(x) for x in side) / len(side)  # noqa: E731
+    return mean(before) - mean(after)
+
+
+def _zero_for_one(before, after):
+    value = lambda x: alpha_covariance(x) if len(x) > 1 else 0.0  # noqa: E731
+    return sum(value(x) - value(y) for x, y in zip(before, after, strict=True)) / len(before)
+
+
+def _cases_drop(rng):
+    for _ in range(40):
+        sizes = [rng.choice((3, 6)) for _ in range(rng.randint(1, 3))] + [1] * rng.randint(0, 1)
+        yield tuple(
+            [[rng.choice(("{a}", "{b}", "b;{1}")[:variety]) for _ in range(n)] for n in sizes]
+            for variety in (2, 3)
+        )
+
+
+check_covariance_drop = Exercise(
+    "covariance_drop",
+    _drop,
+    _cases_drop,
+    {
+        _pooled: "all answers are thrown into one set. Alpha-covariance is of *one* problem's "
+        "forms; take the mean over problems.",
+        _share_of_forms: "the equation has |U| - 1 over |P| - 1: one answer to all forms is 1, a "
+        "new one to each is 0.",
+        lambda before, after: -_drop(before, after): "a drop is positive if the value falls: "
+        "before minus after.",
+        _zero_for_one: "a problem with a single form has no alpha-covariance (0/0): leave it out.",
+    },
+)

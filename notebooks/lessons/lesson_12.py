@@ -1,0 +1,174 @@
+"""Exercises of notebook 12: renamings undone, alpha-covariance, what it counts."""
+
+from itertools import permutations
+
+from itekit.alpha import Renaming, alpha_covariance
+from lessons.exercises import Exercise
+
+NAMES = "abcd"
+
+
+def _replaced(text, table):
+    return "".join(table.get(token, token) for token in text)
+
+
+def _undo(answer, renaming):
+    return Renaming(renaming).inverse()(answer)
+
+
+def _undo_one_by_one(answer, renaming):
+    for old, new in renaming.items():
+        answer = answer.replace(new, old)
+    return answer
+
+
+def _bijection(rng, names=NAMES):
+    return dict(zip(names, rng.sample(names, len(names)), strict=True))
+
+
+def _cases_undo(rng):
+    yield "a1b0", {"a": "b", "b": "a"}
+    for _ in range(40):
+        yield "".join(f"{n}{rng.randint(0, 1)}" for n in rng.sample(NAMES, 2)), _bijection(rng)
+
+
+check_undo = Exercise(
+    "undo",
+    _undo,
+    _cases_undo,
+    {
+        _replaced: "that renames once more. Undoing needs the arrows turned round.",
+        _undo_one_by_one: "names are replaced one after the other, so that one that has just been "
+        "restored is changed again.",
+        lambda answer, renaming: answer: "nothing is undone.",
+    },
+)
+
+
+def first_in_the_formula(formula):
+    return next(token for token in formula if token in NAMES) + "1"
+
+
+def first_in_the_alphabet(formula):
+    return min(token for token in formula if token in NAMES) + "1"
+
+
+def always_a1(formula):
+    return "a1"
+
+
+def says_nothing(formula):
+    return ""
+
+
+def two_in_the_alphabet(formula):
+    return "1".join(sorted(token for token in formula if token in NAMES)[:2]) + "1"
+
+
+SOLVERS = (
+    first_in_the_formula,
+    first_in_the_alphabet,
+    always_a1,
+    says_nothing,
+    two_in_the_alphabet,
+)
+
+
+def _answers(solver, formula, renamings, undo=_undo):
+    return [undo(solver(_replaced(formula, r)), r) for r in renamings]
+
+
+def _covariance_of(solver, formula, renamings):
+    return alpha_covariance(_answers(solver, formula, renamings))
+
+
+def _order_kept(solver, formula, renamings):
+    """Mapped back with the renamings in sorted order: the trap of part 4."""
+    found = _answers(solver, formula, renamings, lambda answer, r: answer)
+    ordered = sorted(renamings, key=lambda r: list(r.values()))
+    return alpha_covariance([_undo(a, r) for a, r in zip(found, ordered, strict=True)])
+
+
+def _cases_covariance(rng):
+    for _ in range(40):
+        formula = "||" + "".join(rng.sample(NAMES, 3))
+        orders = rng.sample(list(permutations(NAMES)), rng.randint(2, 5))
+        yield rng.choice(SOLVERS), formula, [dict(zip(NAMES, o, strict=True)) for o in orders]
+
+
+check_covariance_of = Exercise(
+    "covariance_of",
+    _covariance_of,
+    _cases_covariance,
+    {
+        lambda *a: alpha_covariance(_answers(*a, undo=lambda answer, r: answer)): "the renamings "
+        "are not undone before the answers are compared: a1 and b1 may be one answer.",
+        lambda *a: alpha_covariance(_answers(*a, undo=_replaced)): "the answer is renamed a second "
+        "time: undoing takes the inverse.",
+        _order_kept: "an answer is mapped back with another renaming than the one it was asked "
+        "with (part 4).",
+        lambda *a: (
+            1 - len(set(found := _answers(*a))) / len(found)
+        ): "the equation has |U| - 1 over |P| - 1, so that one answer to all forms gives 1.",
+        lambda *a: (
+            1 - (len(set(found := _answers(*a))) - 1) / len(found)
+        ): "the equation divides by |P| - 1, so that an answer of its own for every form gives 0.",
+        lambda solver, formula, renamings: alpha_covariance(
+            [_undo(solver(formula), r) for r in renamings]
+        ): "the solver is asked about the formula as it is: rename the formula first.",
+        lambda *a: (len(set(found := _answers(*a))) - 1) / (len(found) - 1): "that is the share of "
+        "*changes*: alpha-covariance is 1 minus it.",
+    },
+)
+
+
+def _values(forms):
+    return [round(1 - u / (forms - 1), 12) for u in range(forms)][::-1]
+
+
+check_possible_values = Exercise(
+    "possible_values",
+    _values,
+    lambda rng: [(2,), (6,)] + [(rng.randint(3, 12),) for _ in range(8)],
+    {
+        lambda n: [i / n for i in range(n + 1)]: "with n answers |U| is 1 to n, so there are n "
+        "values, and the equation divides by n - 1.",
+        lambda n: _values(n)[::-1]: "the smallest value comes first.",
+        lambda n: _values(n)[1:]: "0 is missing: each form can have an answer of its own.",
+        lambda n: _values(n)[:-1]: "1 is missing: all forms can have one answer.",
+    },
+)
+
+
+def _literals(text):
+    return frozenset(zip(text[::2], text[1::2], strict=True))
+
+
+def _meant(answers):
+    return 1 - (len({_literals(answer) for answer in answers}) - 1) / (len(answers) - 1)
+
+
+def _neighbours(answers):
+    """Counts a new answer wherever an answer differs from the one before it."""
+    pairs = zip(answers, answers[1:], strict=False)
+    return 1 - sum(_literals(x) != _literals(y) for x, y in pairs) / (len(answers) - 1)
+
+
+def _assignment(rng):
+    return "".join(n + rng.choice("01") for n in rng.sample("ab", rng.randint(1, 2)))
+
+
+check_covariance_of_meaning = Exercise(
+    "covariance_of_meaning",
+    _meant,
+    lambda rng: (
+        [(["a1b0", "b0a1"],)]
+        + [([_assignment(rng) for _ in range(rng.randint(2, 6))],) for _ in range(40)]
+    ),
+    {
+        alpha_covariance: "a1b0 and b0a1 are two texts and one assignment: compare them as sets.",
+        lambda answers: alpha_covariance(["".join(sorted(a)) for a in answers]): "sorting the "
+        "characters takes names and values apart: a1b0 and a0b1 become the same.",
+        _neighbours: "an answer may come back later: count the different ones, not the changes.",
+    },
+)

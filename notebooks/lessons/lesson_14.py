@@ -1,0 +1,149 @@
+"""Exercises of notebook 14: top-p, reading a reply, what holding to a form does to chances."""
+
+import json
+
+from lessons.exercises import Exercise
+
+
+def _kept(percent, enough, strict=False, before=False):
+    kept, total = set(), 0
+    for token in sorted(range(len(percent)), key=lambda token: -percent[token]):
+        if before and total + percent[token] > enough:
+            break
+        kept.add(token)
+        total += percent[token]
+        if total > enough or (total == enough and not strict):
+            break
+    return kept
+
+
+def _cases_kept(rng):
+    yield [20, 50, 30], 70
+    yield [20, 50, 30], 80
+    for _ in range(30):
+        cuts = sorted(rng.sample(range(1, 100), rng.randint(2, 5)))
+        percent = [b - a for a, b in zip([0, *cuts], [*cuts, 100], strict=True)]
+        if len(set(percent)) == len(percent):  # no ties
+            yield percent, rng.choice((50, 80, 90, max(percent)))
+
+
+def _in_the_order_given(percent, enough):
+    total = 0
+    for count, share in enumerate(percent, 1):
+        total += share
+        if total >= enough:
+            return set(range(count))
+
+
+check_kept = Exercise(
+    "kept",
+    _kept,
+    _cases_kept,
+    {
+        lambda p, enough: _kept(p, enough, before=True): "one token too few: the one with which "
+        "the sum reaches the threshold is kept.",
+        lambda p, enough: _kept(p, enough, strict=True): "reached is enough: nothing more is kept "
+        "once the sum is the threshold exactly.",
+        _in_the_order_given: "the fewest tokens: so the most probable ones first, wherever they "
+        "stand.",
+        lambda p, enough: {i for i, share in enumerate(p) if share >= 100 - enough}: "no token is "
+        "kept or cut for its own share alone: the sum decides.",
+    },
+)
+
+
+def _parsed(text):
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _read(reply, names, found=None, boolean=lambda value: isinstance(value, bool)):
+    found = _parsed(reply) if found is None else found
+    if not isinstance(found, dict):
+        return None
+    if not all(name in names and boolean(value) for name, value in found.items()):
+        return None
+    return "".join(f"{name}{int(value in (True, 'true'))}" for name, value in found.items())
+
+
+def _read_within(reply, names):
+    return _read(reply, names, _parsed(reply[reply.find("{") : reply.rfind("}") + 1]))
+
+
+def _known_names_only(reply, names):
+    found = _parsed(reply)
+    if isinstance(found, dict):
+        found = {name: value for name, value in found.items() if name in names}
+    return _read(reply, names, found)
+
+
+def _cases_read(rng):
+    fixed = ('{"a": true}', "{}", '[["a", true]]', '{"a": 1}', '{"a": "true"}', '{"a": true', "a1")
+    yield from ((reply, "abc") for reply in fixed)
+    yield 'Here it is: {"a": true}', "abc"
+    yield '{"d": true}', "abc"
+    yield '\n{"c": false,\n "a": true}\n', "abc"
+    for _ in range(20):
+        names = "abcdef"[: rng.randint(2, 5)]
+        said = rng.sample("abcdef", rng.randint(1, len(names)))
+        reply = json.dumps({name: rng.random() < 0.5 for name in said})
+        yield rng.choice(("", "", "Answer: ")) + reply, names
+
+
+check_read = Exercise(
+    "read",
+    _read,
+    _cases_read,
+    {
+        _read_within: "only the assignment was asked for: a reply that says more is none, however "
+        "right what stands in it may be. (Another rule can be defended, but not after "
+        "looking at the results.)",
+        _known_names_only: "a value for a proposition that the formula does not have makes the "
+        "whole reply invalid.",
+        lambda reply, names: _read(reply, names, boolean=lambda value: value in (True, False)): ""
+        "1 == True in Python, and yet the number 1 is no Boolean of JSON.",
+        lambda reply, names: _read(
+            reply, names, boolean=lambda value: isinstance(value, bool) or value == "true"
+        ): '"true" between quotation marks is a text, and no Boolean.',
+    },
+)
+
+
+def _held(texts):
+    chances = {}
+    for text in texts:
+        chances[text] = 1.0
+        for place in range(len(text)):
+            possible = {other[place] for other in texts if other.startswith(text[:place])}
+            chances[text] /= len(possible)
+    return chances
+
+
+def _given_the_form(texts, letters=10):
+    weights = {text: letters ** -len(text) for text in texts}
+    return {text: weight / sum(weights.values()) for text, weight in weights.items()}
+
+
+def _cases_held(rng):
+    yield (["a.", "ba.", "bb."],)
+    for _ in range(30):
+        words = {"".join(rng.choices("abc", k=rng.randint(1, 4))) for _ in range(rng.randint(2, 6))}
+        yield (sorted({word + "." for word in words} | {"a.", "ba.", "bb."}),)
+
+
+check_held_chances = Exercise(
+    "held_chances",
+    _held,
+    _cases_held,
+    {
+        lambda texts: dict.fromkeys(texts, 1 / len(texts)): "that would be drawing a text. Letters "
+        "are drawn: all texts that begin alike share one chance.",
+        _given_the_form: "that is what a free model says *if* its text happens to fit. A held "
+        "model says no other text, and their chance goes to whatever is possible next.",
+        lambda texts: {
+            text: 1 / len({other[0] for other in texts}) ** len(text) for text in texts
+        }: "how many letters are possible differs from place to place: often it is only one.",
+    },
+)
