@@ -1,36 +1,471 @@
-"""All experiments by name: `experiment("ltl/proposed", "lab", seed=0)`.
+"""Experiments as data: frozen settings, and one table of names with what each overrides.
 
-The names are FAMILY/VARIANT; `copying_presets` and `logic_presets` say what they mean.
+`experiment("ltl/proposed", "lab", seed=0)`: a name is FAMILY/VARIANT, a scale is one of SCALES.
+
+Copying (paper, appendix "Copying Task Experiments"): copying-5-10 ("Generalization to larger
+vocabularies and lengths"), copying-3-30 and copying-large ("Scaling up"). Logic: ltl and prop, and
+the same -perturbed and -limited (paper, sections "LTL Solving", "Dataset Perturbations", appendix
+"LTL Experiment with Limited Dataset"). Variants:
+
+    proposed, plain, full-vocabulary, alpha-renaming     the paper's models
+    without-f_bn, without-adacos, without-adacos-f_fn    its ablations
+    neighboring-points-16                                its other sampling set (copying)
+    randomized-positions[-BASELINE]     trained at random positions (Ruoss et al. 2023; ours)
+    per-sample                          a random part for each problem of a batch (ours)
+    canonical[-proposed]                problems renamed by first appearance (ours)
+    by-appearance[-BASELINE]            propositional labels in the order of the formula (ours)
+    longer[-alpha-renaming]             LTL in three times the steps (ours)
+    many-names[-alpha-renaming]         LTL with 20 propositions in the vocabulary (ours)
 """
 
-from itekit import copying_presets, logic_presets
-from itekit.copying_presets import copying_experiment
-from itekit.logic_presets import logic_experiment
-from itekit.scale import resolve_scale
-from itekit.settings import Experiment
-from itekit.task_settings import CopyingExperiment, LogicExperiment
+import dataclasses
+import os
+import typing
+from dataclasses import dataclass, field, replace
 
-NAMES = copying_presets.NAMES + logic_presets.NAMES
+from itekit.embeddings import EmbeddingConfig
+from itekit.model import ROPE_BASE, ModelConfig
+from itekit.tasks.copying import CopyingData, EvaluationGrid
+from itekit.vocabulary import Vocabulary, copying_vocabulary, logic_vocabulary, operand_counts
+
+SCALES = ("smoke", "lab", "paper")  # seconds; minutes on two CPU cores; the paper's own size
+VARIABLE = "ITEKIT_SCALE"
+SEARCHES = ("greedy", "published")
+PREFIXES = {"ltl": "ltl", "propositional": "prop"}  # of the names of sets and experiments
+
+
+def resolve_scale(scale: str | None = None) -> str:
+    """The size to use: `scale` itself, else the variable ITEKIT_SCALE, else "lab".
+
+    Raises:
+        ValueError: names where the value came from, if it is not one of SCALES.
+    """
+    source = "scale"
+    if scale is None:
+        source = f"the environment variable {VARIABLE}"
+        scale = os.environ.get(VARIABLE) or "lab"
+    if scale not in SCALES:
+        names = ", ".join(f'"{name}"' for name in SCALES)
+        raise ValueError(f"{source} is {scale!r}; expected one of {names}")
+    return scale
+
+
+def _at_least(settings, least: int, *names: str) -> None:
+    for name in names:
+        if getattr(settings, name) < least:
+            raise ValueError(f"{name} must be {least} or more, found {getattr(settings, name)}")
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How long and how to train; the defaults are the paper's for copying.
+
+    Attributes:
+        steps, batch_size: optimiser steps, and sequences in each.
+        learning_rate, warmup: peak, and the steps of linear warm-up; then cosine to zero.
+        gradient_norm: gradients are clipped to this norm.
+        positions: train at randomized positions, chosen from so many (see
+            `Batch.at_random_positions`); 0: at 0, 1, 2, ..., as the evaluation.
+        log_every, validate_every, checkpoint_every: in steps; multiples of log_every.
+
+    Raises:
+        ValueError: a setting out of range.
+    """
+
+    steps: int = 20_000
+    batch_size: int = 512
+    learning_rate: float = 1e-3
+    warmup: int = 1000
+    gradient_norm: float = 1.0
+    positions: int = 0
+    log_every: int = 50
+    validate_every: int = 1000
+    checkpoint_every: int = 500
+
+    def __post_init__(self):
+        _at_least(self, 1, "steps", "batch_size", "log_every", "validate_every", "checkpoint_every")
+        _at_least(self, 0, "warmup", "positions")
+        for name in ("validate_every", "checkpoint_every"):
+            if getattr(self, name) % self.log_every:
+                raise ValueError(
+                    f"{name} ({getattr(self, name)}) must be a multiple of log_every "
+                    f"({self.log_every})"
+                )
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What decides a run of any task.
+
+    A task of your own is a subclass with `vocabulary`, `test_vocabulary` and a method `stream`
+    that gives the batches to train on (see `itekit.data.stream`).
+
+    Attributes:
+        name, scale: family/variant; one of SCALES.
+        embedding, model, training, adacos: the network and how it is trained.
+        per_sample: a random part of its own for each sequence of a batch, not one for the batch.
+        draws: random embeddings that an evaluation draws.
+        seed: of weights, data and random parts; 0 or more.
+
+    Raises:
+        ValueError: settings out of range, or that contradict each other.
+    """
+
+    name: str
+    scale: str = "paper"
+    embedding: EmbeddingConfig = field(default_factory=EmbeddingConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    adacos: bool = True
+    per_sample: bool = False
+    draws: int = 10
+    seed: int = 0
+
+    # Settings of the evaluation alone: two runs that differ in them have the same weights.
+    EVALUATION: typing.ClassVar[tuple[str, ...]] = ("draws",)
+    operands: typing.ClassVar[tuple[int, ...]] = ()  # of each fixed token, for tree positions
+
+    def __post_init__(self):
+        if self.adacos and not self.embedding.f_fn:
+            raise ValueError("AdaCos needs f_fn: without it the logits are not cosines")
+        if self.embedding.f_fn != self.model.normalize_features:
+            raise ValueError("f_fn normalises rows and features: set it in embedding and in model")
+        if self.per_sample and self.embedding.kind != "dual_part":
+            raise ValueError("per_sample draws random parts: it needs a dual-part embedding")
+        _at_least(self, 0, "seed")
+        _at_least(self, 1, "draws")
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The training vocabulary."""
+        raise NotImplementedError
+
+    @property
+    def test_vocabulary(self) -> Vocabulary:
+        """The vocabulary at evaluation."""
+        raise NotImplementedError
+
+    @property
+    def readable_vocabulary(self) -> Vocabulary:
+        """What the network can read at evaluation: ordinary embeddings cannot be extended."""
+        extends = self.embedding.kind != "learned"
+        return self.test_vocabulary if extends else self.vocabulary
+
+    @property
+    def slug(self) -> str:
+        """A file name: family-variant-scale-seed, and RoPE's base where it is not the paper's."""
+        base = "" if self.model.rope_base == ROPE_BASE else f"-rope{self.model.rope_base:.15g}"
+        return f"{self.name.replace('/', '-')}-{self.scale}-s{self.seed}{base}"
+
+    def with_rope_base(self, base: float) -> typing.Self:
+        """The same experiment with another base of RoPE; ValueError for a base of 1 or less."""
+        return replace(self, model=replace(self.model, rope_base=base))
+
+    def to_json(self) -> dict:
+        """A JSON value from which `from_json` rebuilds the experiment."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, value: dict) -> typing.Self:
+        """Rebuild an experiment; ValueError for an unknown or missing setting."""
+        return _rebuild(cls, value)
+
+
+def _rebuild(kind: type, value: dict):
+    hints = typing.get_type_hints(kind)
+    fields = {f.name: f for f in dataclasses.fields(kind)}
+    if unknown := sorted(set(value) - set(fields)):
+        raise ValueError(f"{kind.__name__} has no setting {unknown[0]!r}")
+    for name, f in fields.items():
+        if f.default is f.default_factory is dataclasses.MISSING and name not in value:
+            raise ValueError(f"{kind.__name__} needs the setting {name!r}")
+    nested = {n: _rebuild(hints[n], v) for n, v in value.items() if isinstance(v, dict)}
+    return kind(**value | nested)
+
+
+@dataclass(frozen=True)
+class CopyingExperiment(Experiment):
+    """Everything that decides a copying run.
+
+    Attributes:
+        data: the training strings.
+        test_characters: size of the alphabet at evaluation.
+        grid: the evaluation set.
+        averaged: evaluate all draws and take their mean; False: only the one of median loss.
+        search: "greedy", as the paper says, or "published", as its published code does: a beam
+            search of size 1 (see `decoding.beam`) over the characters of the grid's row alone.
+
+    Raises:
+        ValueError: settings out of range, or that contradict each other.
+    """
+
+    data: CopyingData = field(default_factory=CopyingData)
+    test_characters: int = 30
+    grid: EvaluationGrid = field(default_factory=EvaluationGrid)
+    averaged: bool = True
+    search: str = SEARCHES[0]
+
+    EVALUATION: typing.ClassVar[tuple[str, ...]] = ("draws", "grid", "averaged", "search")
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.search not in SEARCHES:
+            raise ValueError(
+                f"unknown search {self.search!r}: expected one of {', '.join(SEARCHES)}"
+            )
+        if 0 < self.training.positions <= self.data.maximum:
+            raise ValueError(
+                f"strings of {self.data.maximum} and their end take {self.data.maximum + 1} "
+                f"positions: training.positions must be as many or more, "
+                f"found {self.training.positions}"
+            )
+        _at_least(self, max(self.data.characters, self.grid.axis[-1]), "test_characters")
+
+    @property
+    def slug(self) -> str:
+        return super().slug + ("" if self.search == SEARCHES[0] else f"-{self.search}")
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return copying_vocabulary(self.data.characters)
+
+    @property
+    def test_vocabulary(self) -> Vocabulary:
+        return copying_vocabulary(self.test_characters)
+
+
+@dataclass(frozen=True)
+class LogicExperiment(Experiment):
+    """Everything that decides a run on LTL or propositional problems.
+
+    Attributes:
+        task: "ltl" or "propositional"; set: the set to train on, such as "ltl35".
+        propositions, test_propositions: atomic propositions at training, and at evaluation.
+        limit, beam: the most tokens of an answer; the beam size, 1 is greedy decoding.
+        samples: problems of a set's test split that an evaluation takes at most.
+        renamed, variants: for alpha-covariance, problems of each number of propositions at most,
+            and renamings of each of them at most.
+        canonical: rename problems by first appearance in the formula; undone in the answers.
+        label_order: the order of the literals in propositional labels: by "name", as the sets
+            have them, or by first "appearance" in the formula.
+
+    Raises:
+        ValueError: settings out of range, or that contradict each other.
+    """
+
+    task: str = "ltl"
+    set: str = "ltl35"
+    propositions: int = 5
+    test_propositions: int = 10
+    limit: int = 128
+    beam: int = 3
+    samples: int = 100_000
+    renamed: int = 1000
+    variants: int = 120
+    canonical: bool = False
+    label_order: str = "name"
+
+    EVALUATION: typing.ClassVar[tuple[str, ...]] = (
+        *("draws", "limit", "beam", "samples", "renamed", "variants"),
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        orders = ("name", "appearance") if self.task == "propositional" else ("name",)
+        for name, known in (("task", tuple(PREFIXES)), ("label_order", orders)):
+            if getattr(self, name) not in known:
+                raise ValueError(
+                    f"unknown {name} {getattr(self, name)!r}: expected one of {', '.join(known)}"
+                )
+        _at_least(self, 1, "propositions", "limit", "beam", "samples", "renamed")
+        _at_least(self, 2, "variants")
+        _at_least(self, self.propositions, "test_propositions")
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return logic_vocabulary(self.task, self.propositions)
+
+    @property
+    def test_vocabulary(self) -> Vocabulary:
+        return logic_vocabulary(self.task, self.test_propositions)
+
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """How many operands each non-interchangeable token takes."""
+        return operand_counts(self.vocabulary.tokens[: self.vocabulary.learned_count])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All atomic propositions of the evaluation."""
+        return self.test_vocabulary.interchangeable[0]
+
+    def set_name(self, kind: str) -> str:
+        """The set of a kind ("35", "-generalization", ...) of this task."""
+        return f"{PREFIXES[self.task]}{kind}"
+
+
+def from_json(value: dict) -> CopyingExperiment | LogicExperiment:
+    """Rebuild an experiment of the kit's tasks; ValueError for an unknown or missing setting."""
+    return (LogicExperiment if "task" in value else CopyingExperiment).from_json(value)
+
+
+# What each name overrides. Besides settings an entry may say: "every_name", train on the test
+# vocabulary; "known_names", test on the training vocabulary; "randomized", at randomized
+# positions; "times", so many times the steps; "f_fn", of the model.
+_SMOKE = TrainingConfig(20, 16, warmup=5, log_every=5, validate_every=10, checkpoint_every=10)
+_LEARNED, _ALPHA = EmbeddingConfig("learned"), EmbeddingConfig("alpha_renaming")
+
+
+def _models(proposed: EmbeddingConfig) -> dict[str, dict]:
+    return {
+        "proposed": {"embedding": proposed},
+        "plain": {"embedding": _LEARNED},
+        "full-vocabulary": {"embedding": _LEARNED, "every_name": True},
+        "alpha-renaming": {"embedding": _ALPHA},
+        "without-f_bn": {"embedding": replace(proposed, f_bn=False)},
+    }
+
+
+_COPYING = _models(EmbeddingConfig("dual_part", "hypercube_vertices", 6))
+_COPYING |= {
+    "neighboring-points-16": {"embedding": EmbeddingConfig("dual_part", "neighboring_points", 16)},
+    "randomized-positions": _COPYING["proposed"] | {"randomized": True},
+    "randomized-positions-plain": _COPYING["plain"] | {"randomized": True},
+    "randomized-positions-full-vocabulary": _COPYING["full-vocabulary"] | {"randomized": True},
+    "randomized-positions-alpha-renaming": _COPYING["alpha-renaming"] | {"randomized": True},
+}
+_COPYING_LARGE = {  # more characters need a larger sampling set
+    name: settings | {"embedding": replace(settings["embedding"], d_beta=16)}
+    for name, settings in _COPYING.items()
+}
+
+_PROPOSED = EmbeddingConfig("dual_part", "hypercube_vertices", 5)
+_LOGIC = _models(_PROPOSED)
+_NO_F_FN = {"embedding": replace(_PROPOSED, f_fn=False), "f_fn": False}
+_LOGIC |= {
+    "without-adacos": {"embedding": _PROPOSED, "adacos": False},
+    "without-adacos-f_fn": {**_NO_F_FN, "adacos": False},
+    "per-sample": {"embedding": _PROPOSED, "per_sample": True},
+    "canonical": {"embedding": _LEARNED, "canonical": True},
+    "canonical-proposed": {"embedding": _PROPOSED, "canonical": True},
+}
+_LTL_ONLY = {
+    "longer": {"embedding": _PROPOSED, "times": 3},
+    "longer-alpha-renaming": {"embedding": _ALPHA, "times": 3},
+    "many-names": {"embedding": _PROPOSED, "test_propositions": 20},
+    "many-names-alpha-renaming": {"embedding": _ALPHA, "test_propositions": 20},
+}
+_BY_APPEARANCE = {"label_order": "appearance"}
+_PROP_ONLY = {
+    "by-appearance": {"embedding": _PROPOSED, **_BY_APPEARANCE},
+    "by-appearance-plain": {"embedding": _LEARNED, **_BY_APPEARANCE},
+    "by-appearance-alpha-renaming": {"embedding": _ALPHA, **_BY_APPEARANCE},
+}
+_OTHER_DATA = {name: _LOGIC[name] for name in ("proposed", "plain", "alpha-renaming", "canonical")}
+_OTHER_DATA["alpha-renaming"] = _LOGIC["alpha-renaming"] | {"known_names": True}
+_LIMITED = {name: settings | {"times": 0.1} for name, settings in _OTHER_DATA.items()}
+
+VARIANTS: dict[str, dict[str, dict]] = {
+    "copying-5-10": _COPYING,
+    "copying-3-30": _COPYING,
+    "copying-large": _COPYING_LARGE,
+    "ltl": _LOGIC | _LTL_ONLY,
+    "ltl-perturbed": _OTHER_DATA,
+    "ltl-limited": _LIMITED,
+    "prop": _LOGIC | _PROP_ONLY,
+    "prop-perturbed": _OTHER_DATA,
+    "prop-limited": _LIMITED,
+}
+NAMES = tuple(f"{family}/{variant}" for family, found in VARIANTS.items() for variant in found)
+
+# What a family is at each size.
+_T, _G, _D = TrainingConfig, EvaluationGrid, CopyingData
+_TINY = {"training": _SMOKE, "grid": _G(maximum=10, samples=2, stride=3), "draws": 3}
+_SHORT = {"training": _T(1500, 128, warmup=150, validate_every=500), "draws": 3}
+_LAB = _SHORT | {"grid": _G(samples=10)}
+_LAB_5_10 = _LAB | {"training": _T(3000, 256, warmup=200, validate_every=500)}
+_LONG = {"data": _D(3, 30, 5)}
+_WIDE = {
+    "paper": {"data": _D(20, 80, 20), "test_characters": 160, "grid": _G(3, 160, samples=20)},
+    "lab": {"data": _D(10, 40, 10), "test_characters": 80, "grid": _G(4, 80, 5, 4)},
+    "smoke": {"data": _D(6, 12, 6), "test_characters": 16, "grid": _G(4, 16, 2, 4)},
+}
+_WIDE["paper"] |= {"model": ModelConfig(128, 6, 8, 128), "averaged": False}
+_WIDE["lab"] |= _SHORT | {"model": ModelConfig(64, 2, 4, 128), "averaged": False}
+_WIDE["smoke"] |= {"training": _SMOKE, "draws": 3, "averaged": False}
+_COPYING_SIZES = {
+    "copying-5-10": {"paper": {}, "lab": _LAB_5_10, "smoke": _TINY},
+    "copying-3-30": {"paper": _LONG, "lab": _LAB | _LONG, "smoke": _TINY | _LONG},
+    "copying-large": _WIDE,
+}
+_TREE = ModelConfig(tree_positions=True)
+_LAB = {"propositions": 3, "test_propositions": 6, "samples": 2000, "renamed": 40}
+_LAB["model"] = replace(_TREE, layers=4, d_ff=256, dropout=0.05)
+_TINY = {"propositions": 3, "test_propositions": 5, "samples": 8, "renamed": 2, "variants": 6}
+_TINY |= {"draws": 2, "training": _SMOKE, "model": _TREE}
+_LTL_PAPER = replace(_TREE, d_model=128, layers=8, heads=8, d_ff=1024)
+_PROP_PAPER = replace(_TREE, d_model=132, layers=6, heads=6, d_ff=512)
+_LTL_LAB = _T(3000, 256, warmup=300, validate_every=500, checkpoint_every=100)
+_PROP_LAB = _T(12_000, 64, warmup=500, log_every=100)
+_LOGIC_SIZES = {
+    "ltl": {
+        "paper": {"training": _T(52_000, 768), "model": _LTL_PAPER},
+        "lab": _LAB | {"training": _LTL_LAB},
+        "smoke": _TINY,
+    },
+    "propositional": {
+        "paper": {"training": _T(50_000, 1024), "model": _PROP_PAPER},
+        "lab": _LAB | {"training": _PROP_LAB},
+        "smoke": _TINY,
+    },
+}
+_LTL = {"task": "ltl", "limit": 128}
+_PROP = {"task": "propositional", "limit": 22}
+_LOGIC_FAMILIES = {
+    "ltl": _LTL | {"set": "ltl35"},
+    "ltl-perturbed": _LTL | {"set": "ltl-perturbed"},
+    "ltl-limited": _LTL | {"set": "ltl-limited"},
+    "prop": _PROP | {"set": "prop35"},
+    "prop-perturbed": _PROP | {"set": "prop-perturbed"},
+    "prop-limited": _PROP | {"set": "prop-limited"},
+}
+LOGIC_NAMES = tuple(name for name in NAMES if name.split("/")[0] in _LOGIC_FAMILIES)
+COPYING_NAMES = tuple(name for name in NAMES if name not in LOGIC_NAMES)
 
 
 def experiment(
     name: str, scale: str | None = None, seed: int = 0
 ) -> CopyingExperiment | LogicExperiment:
-    """The preset FAMILY/VARIANT at a scale.
+    """The experiment FAMILY/VARIANT at a scale (None: see `resolve_scale`).
 
     Raises:
         ValueError: an unknown name or scale.
     """
     if name not in NAMES:
         raise ValueError(f"unknown experiment {name!r}: expected one of {', '.join(NAMES)}")
-    make = copying_experiment if name in copying_presets.NAMES else logic_experiment
-    return make(name, resolve_scale(scale), seed)
-
-
-def from_json(value: dict) -> Experiment:
-    """Rebuild an experiment of any task from its `to_json`.
-
-    Raises:
-        ValueError: an unknown or missing setting.
-    """
-    return (LogicExperiment if "task" in value else CopyingExperiment).from_json(value)
+    family, variant = name.split("/")
+    scale, override = resolve_scale(scale), dict(VARIANTS[family][variant])
+    every_name, known_names, randomized = (
+        override.pop(key, False) for key in ("every_name", "known_names", "randomized")
+    )
+    times, f_fn = override.pop("times", 1), override.pop("f_fn", True)
+    settings = {"name": name, "scale": scale, "seed": seed}
+    if family in _COPYING_SIZES:
+        made = CopyingExperiment(**settings, **_COPYING_SIZES[family][scale], **override)
+        if randomized:
+            positions = max(made.data.maximum, made.grid.maximum) * 4 // 3
+            made = replace(made, training=replace(made.training, positions=positions))
+        if every_name:
+            made = replace(made, data=replace(made.data, characters=made.test_characters))
+        return made
+    of_family = _LOGIC_FAMILIES[family]
+    settings |= of_family | _LOGIC_SIZES[of_family["task"]][scale] | override
+    settings["model"] = replace(settings["model"], normalize_features=f_fn)
+    steps = max(_SMOKE.steps, round(times * settings["training"].steps))
+    settings["training"] = replace(settings["training"], steps=steps)
+    made = LogicExperiment(**settings)
+    if every_name:
+        made = replace(made, set=f"{made.set}-10ap", propositions=made.test_propositions)
+    if known_names:
+        made = replace(made, test_propositions=made.propositions)
+    return made

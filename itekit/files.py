@@ -1,19 +1,35 @@
-"""Files that are either whole or not there: written beside, synced, then renamed."""
+"""Files that are whole or not there, checkpoints in safetensors, and where a result comes from.
+
+Everything is written beside its final name, synced, then renamed. A checkpoint holds every tensor
+under a dotted name ("model.encoder.0...", "embedding.learned", "loss.scale") and one metadata
+entry, "itekit", with JSON that says what the run was. Nothing is ever pickled.
+"""
 
 import contextlib
 import errno
+import fcntl
+import importlib.metadata
 import json
 import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
+
+FORMAT = 1
+STALE = 3600  # seconds after which a temporary file must be a killed run's
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be used; the message names the file and what was expected."""
 
 
 @contextlib.contextmanager
 def naming_full_disk(path: Path):
-    """Say which file it was when the disk, or the quota, is full.
-
-    Raises:
-        OSError: with the message "the disk is full" and the path.
-    """
+    """Raise OSError that says which file it was when the disk, or the quota, is full."""
     try:
         yield
     except OSError as error:
@@ -26,21 +42,27 @@ def naming_full_disk(path: Path):
 def atomic_path(path: Path):
     """A temporary path beside `path` that takes its name if the block ends without an error.
 
-    Raises:
-        OSError: the file cannot be written; a full disk is named as such.
+    Temporary names cannot be foreseen, so that no link that lies there is followed; those of
+    killed runs are removed. Raises OSError; a full disk is named as such.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with naming_full_disk(path):
+    for left in path.parent.glob(f".{path.name}.*.tmp"):
+        with contextlib.suppress(OSError):
+            if time.time() - left.lstat().st_mtime > STALE:
+                left.unlink()
+    with naming_full_disk(path):
+        descriptor, name = tempfile.mkstemp(".tmp", f".{path.name}.", path.parent)
+        os.close(descriptor)
+        temporary = Path(name)
+        try:
             yield temporary
             with open(temporary, "rb") as file:
                 os.fsync(file.fileno())
-            os.chmod(temporary, 0o644)  # some writers make files that only their owner can read
+            os.chmod(temporary, 0o644)  # temporary files can be read by their owner alone
             os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -52,3 +74,146 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, value) -> None:
     """Write a JSON file atomically, indented, with a final newline."""
     write_text(path, json.dumps(value, indent=1) + "\n")
+
+
+def read_json(path: Path, kind: type | tuple = (dict, list)):
+    """The value of a JSON file.
+
+    Raises:
+        FileNotFoundError: there is none.
+        ValueError: it is not UTF-8, not JSON, nested too deeply, or not of `kind`.
+    """
+    try:
+        value = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: damaged JSON ({error})") from None
+    if not isinstance(value, kind):
+        raise ValueError(f"{path}: not the JSON value expected, found {type(value).__name__}")
+    return value
+
+
+@contextlib.contextmanager
+def locked(directory: Path):
+    """Keep other processes that ask for the same folder out while the block runs.
+
+    Raises BlockingIOError, naming the folder, if another process is in.
+    """
+    Path(directory).mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise BlockingIOError(error.errno, f"{directory}: another process works here") from None
+    finally:
+        os.close(descriptor)
+
+
+def save_checkpoint(path: Path, modules: dict, metadata: dict, tensors=None, dtype=None) -> None:
+    """Write modules, further tensors and JSON metadata to `path`, atomically.
+
+    Args:
+        modules: {name: nn.Module}; tensors: {name: Tensor}.
+        dtype: what the modules' floating-point tensors are rounded to; default: nothing.
+
+    Raises:
+        OSError: the file cannot be written, the disk is full.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
+    state = {
+        f"{name}.{key}": value.detach().to("cpu", dtype if value.is_floating_point() else None)
+        for name, module in modules.items()
+        for key, value in module.state_dict().items()
+    }
+    state |= {key: value.detach().to("cpu") for key, value in (tensors or {}).items()}
+    state = {key: value.contiguous() for key, value in state.items()}
+    with atomic_path(path) as temporary:
+        try:
+            save_file(state, temporary, {"itekit": json.dumps({"format": FORMAT, **metadata})})
+        except SafetensorError as error:
+            raise OSError(f"{path} was not written (is the disk full?): {error}") from error
+
+
+def read_checkpoint(path: Path) -> tuple[dict, dict]:
+    """All tensors of a checkpoint by name, and its metadata.
+
+    Raises:
+        CheckpointError: no such file, truncated, not a checkpoint of this kit, or a newer format.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    if not Path(path).is_file():
+        raise CheckpointError(f"{path}: no such checkpoint")
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = json.loads((file.metadata() or {}).get("itekit", "null"))
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    except (SafetensorError, ValueError, RecursionError, OSError) as error:
+        raise CheckpointError(f"{path}: damaged or truncated checkpoint ({error})") from None
+    if not isinstance(metadata, dict):
+        raise CheckpointError(f"{path}: a safetensors file, but not a checkpoint of itekit")
+    if (found := metadata.pop("format", None)) != FORMAT:
+        raise CheckpointError(f"{path}: expected checkpoint format {FORMAT}, found {found}")
+    return tensors, metadata
+
+
+def check_tensors(path: Path, expected: dict, found: dict) -> None:
+    """Raise CheckpointError unless both hold the same names and shapes, and `found` no NaN."""
+    for name in sorted(expected.keys() | found.keys()):
+        shapes = [list(d[name].shape) if name in d else "none" for d in (expected, found)]
+        if shapes[0] != shapes[1]:
+            raise CheckpointError(
+                f"{path}: tensor {name}: expected shape {shapes[0]}, found {shapes[1]}"
+            )
+        if not found[name].isfinite().all():
+            raise CheckpointError(f"{path}: tensor {name}: expected finite numbers, found others")
+
+
+def provenance(device="cpu", packages: Iterable[str] = ("itekit", "torch", "numpy")) -> dict:
+    """JSON value: the command, versions of Python and packages, hardware, and the UTC date."""
+    hardware = processor()
+    if str(device).startswith("cuda"):
+        import torch
+
+        hardware = torch.cuda.get_device_name(device)
+    return {
+        "command": command(),
+        "versions": {"python": platform.python_version()} | versions(packages),
+        "hardware": hardware,
+        "date": today(),
+    }
+
+
+def command() -> str:
+    """The command line, as a reader would type it."""
+    program = Path(sys.argv[0]).name
+    return " ".join(["python -m itekit" if program == "__main__.py" else program, *sys.argv[1:]])
+
+
+def versions(packages: Iterable[str]) -> dict[str, str]:
+    """Package -> its version, for those that are installed and those that are not."""
+    found = {}
+    for name in packages:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = "not installed as a package"
+    return found
+
+
+def processor() -> str:
+    """The processor and its number of cores."""
+    model = platform.processor() or platform.machine()
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    return f"{model}, {os.cpu_count()} cores"
+
+
+def today() -> str:
+    """The date in UTC, YYYY-MM-DD."""
+    return datetime.now(UTC).strftime("%Y-%m-%d")
