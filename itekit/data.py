@@ -1,18 +1,30 @@
-"""Batches of padded integer tensors (design: no per-sample Python at training time).
+"""Batches of padded integer tensors, and the streams of them that a training reads.
 
-Shape letters: B batch, S source length, T target length (both with the end token).
+Nothing here runs once for each problem while training. Batch t of a stream depends on the seed and
+t alone: strings to copy are drawn when they are asked for; problems are packed once into padded
+arrays, shuffled in each epoch, cut into pools of some batches and ordered by length within each
+pool, so that little of a batch is padding; the batches then come in random order.
+
+Shape letters: B batch, N problems, S source length, T target length (both with the end token).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from itekit.alpha import canonical_renaming
+from itekit.datasets.sets import read_set
+from itekit.experiments import CopyingExperiment, Experiment
 from itekit.tasks.copying import CopyingData
-from itekit.vocabulary import Vocabulary
+from itekit.vocabulary import UnknownTokenError, Vocabulary
+
+POOL = 20  # batches that are ordered by length together
+Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -20,18 +32,13 @@ class Batch:
     """Token identifiers, padded with 0; each source and each target closes with the end token.
 
     Attributes:
-        source: int64 [B, S].
-        target: int64 [B, T].
+        source, target: int64 [B, S] and [B, T].
         positions: int64 [max(S, T)], where the columns of both stand for RoPE; None: 0, 1, 2, ...
     """
 
     source: Tensor
     target: Tensor
     positions: Tensor | None = None
-
-    def each(self, change: Callable[[Tensor], Tensor]) -> "Batch":
-        """The same batch with both sides changed alike."""
-        return replace(self, source=change(self.source), target=change(self.target))
 
     @property
     def inputs(self) -> Tensor:
@@ -44,13 +51,16 @@ class Batch:
         """Positions of source and target, padding included: what a step works on."""
         return self.source.numel() + self.target.numel()
 
+    def _each(self, change: Callable[[Tensor], Tensor]) -> "Batch":
+        return replace(self, source=change(self.source), target=change(self.target))
+
     def padded(self, multiple: int) -> "Batch":
         """The same batch with both lengths rounded up to a multiple: few shapes occur."""
-        return self.each(lambda side: pad(side, (0, -side.shape[1] % multiple)))
+        return self._each(lambda side: pad(side, (0, -side.shape[1] % multiple)))
 
-    def to(self, device: torch.device, send: Callable = Tensor.to) -> "Batch":
-        """The same batch on a device; `send` moves a tensor there."""
-        moved = self.each(lambda side: send(side, device))
+    def to(self, device: torch.device | str) -> "Batch":
+        """The same batch on a device; to a GPU without waiting for what it still has to do."""
+        moved = self._each(lambda side: send(side, device))
         if self.positions is None:
             return moved
         return replace(moved, positions=send(self.positions, device))
@@ -71,24 +81,23 @@ class Batch:
         return replace(self, positions=chosen.sort().values)
 
 
+def send(x: Tensor, device: torch.device | str) -> Tensor:
+    """x on a device; from the CPU to a GPU through pinned memory, without waiting."""
+    if torch.device(device).type == "cuda" and torch.cuda.is_available() and not x.is_cuda:
+        x = x.pin_memory()
+    return x.to(device, non_blocking=True)
+
+
 def with_end(tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Close each row with the end token and pad: int64 [N, L] -> [N, L + 1], or less if all short.
 
     Args:
         tokens: identifiers; what stands beyond a row's length does not matter.
         lengths: int64 [N], each 1 to L.
-
-    Raises:
-        ValueError: no rows, an empty one, or a length past L.
     """
-    wrong = np.flatnonzero((lengths < 1) | (lengths > tokens.shape[1]))
-    if not len(lengths) or len(wrong):
-        found = f"row {wrong[0]} of length {lengths[wrong[0]]}" if len(wrong) else "no rows"
-        raise ValueError(f"expected rows of length 1 to {tokens.shape[1]}, found {found}")
     closed = np.zeros((len(tokens), int(lengths.max()) + 1), dtype=np.int64)
     closed[:, :-1] = tokens[:, : closed.shape[1] - 1]
-    positions = np.arange(closed.shape[1])
-    closed[positions >= lengths[:, None]] = Vocabulary.pad_id
+    closed[np.arange(closed.shape[1]) >= lengths[:, None]] = Vocabulary.pad_id
     closed[np.arange(len(tokens)), lengths] = Vocabulary.end_id
     return closed
 
@@ -120,6 +129,164 @@ class CopyingStream:
         rng = np.random.default_rng(np.random.SeedSequence([self.seed, step], spawn_key=spawn_key))
         return copying_batch(*self.data.strings(size, rng), self.vocabulary)
 
-    def to(self, device: torch.device) -> "CopyingStream":
-        """Strings are drawn on the CPU: the stream itself."""
-        return self
+
+def encode_texts(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[np.ndarray, np.ndarray]:
+    """Identifiers of texts of one character a token: uint16 [N, longest] and lengths int64 [N].
+
+    Raises:
+        UnknownTokenError: names the text and the token.
+        ValueError: no texts, or an empty one.
+    """
+    lengths = np.array([len(text) for text in texts], dtype=np.int64)
+    if not len(lengths) or not lengths.all():
+        found = f"text {lengths.argmin()} is empty" if len(lengths) else "there are none"
+        raise ValueError(f"expected texts of one token or more: {found}")
+    points = np.frombuffer("".join(texts).encode("utf-32-le"), dtype=np.uint32)
+    table = np.zeros(max(points.max(), *map(ord, "".join(vocabulary.tokens))) + 1, dtype=np.uint16)
+    for identifier, token in enumerate(vocabulary.tokens):
+        if len(token) == 1:
+            table[ord(token)] = identifier
+    flat = table[points]
+    if not flat.all():
+        place = np.searchsorted(lengths.cumsum(), flat.argmin(), side="right")
+        try:
+            vocabulary.encode(texts[place])
+        except UnknownTokenError as error:
+            raise UnknownTokenError(f"text {place}, {texts[place]!r}: {error}") from None
+    tokens = np.zeros((len(texts), lengths.max()), dtype=np.uint16)
+    tokens[np.arange(lengths.max()) < lengths[:, None]] = flat
+    return tokens, lengths
+
+
+def canonical_pair(pair: Pair, vocabulary: Vocabulary) -> Pair:
+    """A problem renamed by first appearance in its formula, its label with it."""
+    names = vocabulary.interchangeable[0]
+    return canonical_renaming(pair[0] + pair[1], names, names).apply_pair(*pair)
+
+
+def by_appearance(pair: Pair) -> Pair:
+    """A propositional problem, its label's literals in the order of the formula (ours).
+
+    A proposition that the formula names first comes first. So the label of a renamed problem is the
+    renamed label, letter by letter, which it is not where literals are sorted by name.
+
+    Raises:
+        ValueError: the label names a proposition that the formula lacks.
+    """
+    formula, label = pair
+    literals = [label[i : i + 2] for i in range(0, len(label), 2)]
+    return formula, "".join(sorted(literals, key=lambda literal: formula.index(literal[0])))
+
+
+@dataclass(frozen=True, eq=False)
+class Problems:
+    """Problems and their labels as arrays, each row closed with the end token.
+
+    Attributes:
+        sources, targets: uint8 or int64 [N, S] and [N, T], padded with 0.
+        source_lengths, target_lengths: int64 [N].
+    """
+
+    sources: Tensor
+    targets: Tensor
+    source_lengths: np.ndarray
+    target_lengths: np.ndarray
+
+    @classmethod
+    def of(cls, pairs: Sequence[Pair], vocabulary: Vocabulary):
+        """Pack (formula, label) pairs.
+
+        Raises:
+            UnknownTokenError: a token, for instance an atomic proposition, that the vocabulary
+                lacks; the message names the pair's formula or label.
+        """
+        columns = []
+        for kind, texts in zip(("formulas", "labels"), zip(*pairs, strict=True), strict=True):
+            try:
+                tokens, lengths = encode_texts(texts, vocabulary)
+            except ValueError as error:
+                raise type(error)(f"{kind}: {error}") from None
+            narrow = np.uint8 if len(vocabulary) <= 256 else np.int64
+            closed = with_end(tokens, lengths).astype(narrow)
+            columns.append((torch.from_numpy(closed), lengths + 1))
+        (sources, source_lengths), (targets, target_lengths) = columns
+        return cls(sources, targets, source_lengths, target_lengths)
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    def batch(self, rows: np.ndarray) -> Batch:
+        """The problems of some rows, cut to the longest of them."""
+        S, T = self.source_lengths[rows].max(), self.target_lengths[rows].max()
+        index = torch.from_numpy(rows)
+        return Batch(self.sources[index, :S].long(), self.targets[index, :T].long())
+
+
+@dataclass(frozen=True, eq=False)
+class PairStream:
+    """Batches to train on, epoch after epoch; batch t depends on the seed and t alone.
+
+    Raises:
+        ValueError: fewer problems than a batch takes.
+    """
+
+    problems: Problems
+    validation: Problems
+    batch_size: int
+    seed: int
+
+    def __post_init__(self):
+        if len(self.problems) < self.batch_size:
+            raise ValueError(
+                f"{len(self.problems)} problems do not fill a batch of {self.batch_size}"
+            )
+
+    def batch(self, step: int) -> Batch:
+        """Batch `step`, counted from 0."""
+        epoch, place = divmod(step, len(self.problems) // self.batch_size)
+        return self.problems.batch(_epoch(self, epoch)[place])
+
+    def held_out(self, batches: int, size: int) -> list[Batch]:
+        """The same problems at each call, none of them ever trained on."""
+        rows = np.arange(min(batches * size, len(self.validation)))
+        parts = np.array_split(rows, min(batches, len(rows)))
+        return [self.validation.batch(part) for part in parts]
+
+
+@lru_cache(maxsize=2)
+def _epoch(stream: PairStream, epoch: int) -> np.ndarray:
+    """Rows of each batch of an epoch, int64 [batches, batch size]; incomplete batches left out."""
+    rng = np.random.default_rng(np.random.SeedSequence([stream.seed, epoch], spawn_key=(2,)))
+    problems, size = stream.problems, stream.batch_size
+    order = rng.permutation(len(problems))[: len(problems) // size * size]
+    lengths = problems.source_lengths[order], problems.target_lengths[order]
+    pool = np.arange(len(order)) // (POOL * size)
+    batches = order[np.lexsort((lengths[1], lengths[0], pool))].reshape(-1, size)
+    return rng.permutation(batches)
+
+
+def problems(experiment: Experiment, pairs: Sequence[Pair], vocabulary: Vocabulary) -> Problems:
+    """Problems as the experiment has them: renamed or reordered where it says so, and packed."""
+    if getattr(experiment, "label_order", "name") == "appearance":
+        pairs = [by_appearance(pair) for pair in pairs]
+    if experiment.canonical:
+        pairs = [canonical_pair(pair, vocabulary) for pair in pairs]
+    return Problems.of(pairs, vocabulary)
+
+
+def stream(experiment: Experiment):
+    """The batches of an experiment: `batch(step)`, and `held_out`, the ones to validate with.
+
+    An experiment of a task of your own has a method `stream`, which then gives them.
+
+    Raises:
+        MissingSetError: the set of a logic experiment is not there.
+    """
+    if hasattr(experiment, "stream"):
+        return experiment.stream()
+    size, seed, vocabulary = experiment.training.batch_size, experiment.seed, experiment.vocabulary
+    if isinstance(experiment, CopyingExperiment):
+        return CopyingStream(experiment.data, vocabulary, size, seed)
+    pairs = read_set(experiment.set, experiment.scale)
+    packed = (problems(experiment, pairs[s], vocabulary) for s in ("train", "validation"))
+    return PairStream(*packed, size, seed)

@@ -1,52 +1,267 @@
-"""The training loop: logged, validated, checkpointed, and resumed exactly.
+"""Networks and their training: logged, validated, checkpointed, and resumed exactly.
 
-Everything random in step t (the batch, the random part of U, dropout) comes from generators seeded
-by (seed, t). A resumed run therefore gives the same losses as an uninterrupted one, and a
-checkpoint needs no generator state. Several processes can train together (see `devices`): each
-computes its share of every step, and the first of them writes all files.
+A network is a maker of U, a transformer and a loss, made for one experiment. Everything random in
+step t (the batch, the random part of U, dropout) comes from generators seeded by (seed, purpose,
+t): a resumed run gives the same losses as one that was never interrupted, and a checkpoint needs
+no generator state. Optimiser: AdamW (Loshchilov and Hutter 2019), betas 0.9 and 0.95, weight decay
+0.1 except on biases and layer norms, linear warm-up, cosine to zero.
+
+On a CPU the step runs in float32, or in bfloat16 where asked (`torch.autocast`). On a GPU it runs
+in bfloat16, compiled where the machine has a C compiler (`torch.compile`), in batches padded to
+few lengths, and never waits for the GPU between two records of the log.
+
+Shape letters: B batch, V vocabulary, D model, N tokens.
 """
 
+import json
 import math
+import shutil
 import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
+from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 from tqdm.auto import tqdm
 
-from itekit.checkpoints import CheckpointError, load_modules, read_checkpoint
-from itekit.devices import add_up, add_up_gradients, rank, wait
-from itekit.execution import Execution
-from itekit.experiments import Experiment
-from itekit.network import Network, check_settings, read_settings, seeded
-from itekit.provenance import provenance
-from itekit.runlog import append_record, truncate_log
-from itekit.schedule import adamw, learning_rate, load_optimizer, optimizer_tensors, parameters
-from itekit.validation import validate
+from itekit.data import Batch, copying_batch, stream
+from itekit.decoding import copy_strings
+from itekit.experiments import CopyingExperiment, Experiment, from_json
+from itekit.files import (
+    CheckpointError,
+    check_tensors,
+    locked,
+    naming_full_disk,
+    provenance,
+    read_checkpoint,
+    save_checkpoint,
+    write_text,
+)
+from itekit.losses import AdaCos, CrossEntropy
+from itekit.model import Dropout, Transformer
+from itekit.random_vectors import seeded
+from itekit.tasks.copying import edit_distances
+from itekit.vocabulary import Vocabulary
 
-CHECKPOINT, FINISHED = "checkpoint.safetensors", "model.safetensors"
+CHECKPOINT, FINISHED, LOG = "checkpoint.safetensors", "model.safetensors", "log.jsonl"
+PRECISIONS = ("float32", "bfloat16")
+LENGTHS = 8  # on a GPU lengths are rounded up to a multiple
+VALIDATION_SEED = 1_000_033  # for choices: the strings and draws of a test stay unseen
 
 
 class TrainingDivergedError(RuntimeError):
     """The loss or a weight is not finite; the message says where, and the last good checkpoint."""
 
 
+@dataclass
+class Network:
+    """What is trained, saved and evaluated together.
+
+    Attributes:
+        experiment: the settings from which the parts were built.
+        embedding, model, loss: the maker of U; the transformer; cross-entropy or AdaCos.
+        trained: what is known about the training: steps, seconds, versions, hardware, command.
+    """
+
+    experiment: Experiment
+    embedding: nn.Module
+    model: Transformer
+    loss: nn.Module
+    trained: dict
+
+    @classmethod
+    def build(cls, experiment: Experiment) -> "Network":
+        """An untrained network; the experiment's seed decides the weights."""
+        with torch.random.fork_rng(devices=[]):
+            torch.random.default_generator.manual_seed(seeded(experiment.seed, 0).initial_seed())
+            embedding = experiment.embedding.build(
+                experiment.vocabulary, experiment.test_vocabulary, experiment.model.d_model
+            )
+            model = Transformer(experiment.model, experiment.operands)
+        loss = AdaCos(len(experiment.vocabulary)) if experiment.adacos else CrossEntropy()
+        return cls(experiment, embedding, model, loss, {})
+
+    @property
+    def modules(self) -> dict[str, nn.Module]:
+        """The parts under the names that checkpoints use."""
+        return {"embedding": self.embedding, "model": self.model, "loss": self.loss}
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.model.parameters()).device
+
+    def train(self, mode: bool = True) -> "Network":
+        """Switch to training mode (or, with False, to evaluation)."""
+        for module in self.modules.values():
+            module.train(mode)
+        return self
+
+    def to(self, device: torch.device | str) -> "Network":
+        """Move every part to a device."""
+        for module in self.modules.values():
+            module.to(device)
+        return self
+
+    def batch_loss(
+        self, batch: Batch, generator: torch.Generator, dropout: Dropout | None = None
+    ) -> Tensor:
+        """Loss of a batch over the training vocabulary, with U drawn from `generator`."""
+        count = {"count": len(batch.source)} if self.experiment.per_sample else {}
+        U = self.embedding.matrix(self.experiment.vocabulary, generator, **count)
+        return self.loss(*self.logits(U, batch, dropout))
+
+    def logits(
+        self, U: Tensor, batch: Batch, dropout: Dropout | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Logits [N, V] and targets [N] of a batch's tokens."""
+        layout = self.model.layout(batch.target != 0, batch.positions)
+        logits = self.model(U, batch.source, batch.inputs, layout, dropout, batch.positions)
+        return logits, layout.pack(batch.target)
+
+    @torch.no_grad()
+    def matrix(self, vocabulary: Vocabulary, generator: torch.Generator) -> Tensor:
+        """U [V, D] for evaluation on `vocabulary`."""
+        return self.embedding.matrix(vocabulary, generator)
+
+    def _with(self, experiment: Experiment) -> "Network":
+        other = Network.build(experiment).to(self.device)
+        for name, module in other.modules.items():
+            module.load_state_dict(self.modules[name].state_dict())
+        other.trained = self.trained
+        return other.train(False)
+
+    def with_rope_base(self, base: float) -> "Network":
+        """The same weights with another base of RoPE, in evaluation mode, on the same device."""
+        return self._with(self.experiment.with_rope_base(base))
+
+    def with_search(self, search: str) -> "Network":
+        """The same weights with another search of copies (see `CopyingExperiment`), likewise.
+
+        Raises:
+            ValueError: an unknown search, or the task is not copying.
+        """
+        if not isinstance(self.experiment, CopyingExperiment):
+            raise ValueError(f"{self.experiment.name} is not about copying: it has no other search")
+        return self._with(replace(self.experiment, search=search))
+
+    def save(self, path: Path, extra: dict | None = None, tensors=None, dtype=None) -> None:
+        """Write a checkpoint, atomically; see `files.save_checkpoint`."""
+        metadata = {"experiment": self.experiment.to_json(), "trained": self.trained}
+        save_checkpoint(path, self.modules, metadata | (extra or {}), tensors, dtype)
+
+    @classmethod
+    def load(cls, path: Path, experiment: Experiment | None = None) -> "Network":
+        """Read a checkpoint, in evaluation mode.
+
+        Args:
+            experiment: what the checkpoint is expected to be of, the evaluation's settings
+                left aside; by default whatever it says. For a task of your own it is needed.
+
+        Raises:
+            CheckpointError: missing, damaged, of other settings than expected, or with weights
+                that are not finite.
+        """
+        tensors, metadata = read_checkpoint(path)
+        network = cls.build(_settings(path, metadata, experiment))
+        network.fill(path, tensors)
+        network.trained = metadata.get("trained", {})
+        return network.train(False)
+
+    def fill(self, path: Path, tensors: dict[str, Tensor]) -> None:
+        """Take the weights from a checkpoint's tensors; CheckpointError names one that is wrong."""
+        for name, module in self.modules.items():
+            known = {k: v for k, v in tensors.items() if k.startswith(f"{name}.")}
+            expected = {f"{name}.{k}": v for k, v in module.state_dict().items()}
+            check_tensors(path, expected, known)
+            module.load_state_dict({k.removeprefix(f"{name}."): v for k, v in known.items()})
+
+
+def _settings(path: Path, metadata: dict, expected: Experiment | None) -> Experiment:
+    """The experiment to rebuild a checkpoint by: `expected` if the weights are of such a run."""
+    try:
+        found = metadata["experiment"]
+        if expected is None:
+            return from_json(found)
+        of_its_kind = set(found) <= set(expected.to_json())
+        saved = type(expected).from_json(found) if of_its_kind else from_json(found)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CheckpointError(f"{path}: no readable settings ({error!r})") from error
+    wanted, saved = _flat(expected.to_json()), _flat(saved.to_json())
+    for name in wanted:
+        if wanted[name] != saved.get(name) and name.split(".")[0] not in expected.EVALUATION:
+            raise CheckpointError(
+                f"{path}: a run with other settings: expected {name} {wanted[name]}, "
+                f"found {saved.get(name)}; choose another file or directory"
+            )
+    return expected
+
+
+def _flat(value: dict, prefix: str = "") -> dict:
+    flat = {}
+    for key, v in value.items():
+        flat |= _flat(v, f"{prefix}{key}.") if isinstance(v, dict) else {prefix + key: v}
+    return flat
+
+
+def learning_rate(step: int, steps: int, peak: float, warmup: int) -> float:
+    """Learning rate of step 0 .. steps - 1: linear to `peak` over `warmup`, then cosine to 0."""
+    if step < warmup:
+        return peak * (step + 1) / warmup
+    progress = (step - warmup) / max(1, steps - warmup)
+    return peak * 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
+
+
+def adamw(modules: list[nn.Module], peak: float) -> torch.optim.AdamW:
+    """AdamW over the parameters of `modules`; no decay for tensors of one dimension."""
+    trained = [p for module in modules for p in module.parameters()]
+    groups = [
+        {"params": [p for p in trained if p.dim() > 1], "weight_decay": 0.1},
+        {"params": [p for p in trained if p.dim() <= 1], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=peak, betas=(0.9, 0.95), eps=1e-8, fused=True)
+
+
+def read_log(directory: Path) -> list[dict]:
+    """The records of a run's log.jsonl, none if there is no such file.
+
+    A record has "step", "loss" (the mean since the record before), "learning_rate",
+    "tokens_per_second", with AdaCos "scale", and at validation "validation_loss",
+    "validation_accuracy" and, for copying, "validation_edit_distance" (of strings of the
+    evaluation grid's greatest length). A half-written last line is left out.
+
+    Raises:
+        ValueError: a damaged line, with its number.
+    """
+    path, records = Path(directory) / LOG, []
+    if not path.exists():
+        return []
+    text = path.read_text(encoding="utf-8", errors="replace")
+    for number, line in enumerate(text.split("\n")[:-1], 1):
+        try:
+            records.append({"step": json.loads(line)["step"]} | json.loads(line))
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise ValueError(f"{path}, line {number}: damaged record ({error!r})") from None
+    return records
+
+
 class Trainer:
     """Trains one experiment in one directory.
 
-    The directory holds checkpoint.safetensors (with the optimiser), log.jsonl (see `runlog`) and,
-    at the end, model.safetensors. Starting again in the same directory resumes.
+    The directory holds checkpoint.safetensors (with the optimiser), log.jsonl (see `read_log`)
+    and, at the end, model.safetensors. Starting again in the same directory resumes.
 
     Args:
         experiment: what to train.
         directory: made if it does not exist.
         device: "cpu" or "cuda".
-        precision: "float32" or "bfloat16"; compiled: whether to compile the layers. None takes the
-            default of the device (see `execution`); a resumed run may have other values.
+        precision: one of PRECISIONS; compiled: whether to compile the model. None takes the
+            default of the device; a resumed run may have other values.
 
     Raises:
         CheckpointError: the directory holds a run of another experiment, or a damaged checkpoint.
-        ValueError: an unknown precision, or a batch that the processes cannot share evenly.
+        ValueError: an unknown precision.
     """
 
     def __init__(
@@ -58,19 +273,28 @@ class Trainer:
         compiled: bool | None = None,
     ):
         self.experiment, self.directory = experiment, Path(directory)
-        self.execution = Execution.choose(device, precision, compiled)
-        self.execution.check(experiment.training.batch_size)
-        self.device = self.execution.device
-        self.network = self.execution.prepare(Network.build(experiment))
+        self.device = torch.device(device)
+        on_gpu = self.device.type == "cuda"
+        self.precision = precision or ("bfloat16" if on_gpu else "float32")
+        if self.precision not in PRECISIONS:
+            known = ", ".join(PRECISIONS)
+            raise ValueError(f"unknown precision {precision!r}: expected one of {known}")
+        self.compiled = on_gpu if compiled is None else compiled
+        if compiled is None and on_gpu and not (shutil.which("cc") or shutil.which("gcc")):
+            print("no C compiler here: the model is not compiled, and trains slower")
+            self.compiled = False
+        self.network = Network.build(experiment).to(self.device)
+        self.static = self.network.model.static = on_gpu or self.compiled
+        if self.compiled:
+            self.network.model.compile()
         self.optimizer = adamw(list(self.network.modules.values()), 0.0)
-        self.stream = experiment.stream().to(self.device)
+        self.stream = stream(experiment)
         self.step, self.seconds, self.executed = 0, 0.0, []
         if (self.directory / CHECKPOINT).exists():
             self._resume()
-        self.executed = self.execution.appended(self.executed, self.step)
-        if rank() == 0:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            truncate_log(self.directory, self.step)
+        how = {"device": self.device.type, "precision": self.precision, "compiled": self.compiled}
+        if not self.executed or not how.items() <= self.executed[-1].items():
+            self.executed = [*self.executed, {"from_step": self.step, **how}]
 
     def run(self, until: int | None = None, progress: bool = True) -> Network:
         """Train to the end (or to step `until`), from wherever the directory stands.
@@ -80,6 +304,7 @@ class Trainer:
 
         Raises:
             ValueError: `until` is neither the end nor a multiple of `log_every`.
+            BlockingIOError: another process trains in this directory.
             TrainingDivergedError: the loss or a weight became NaN or infinite.
             OSError: a checkpoint cannot be written; the one before it is still whole.
         """
@@ -90,22 +315,23 @@ class Trainer:
         bar = tqdm(
             total=last,
             initial=self.step,
-            disable=not progress or rank() > 0,
+            disable=not progress,
             unit="step",
             desc=self.experiment.name,
         )
-        self.network.train()
-        with bar:
+        with locked(self.directory), bar:
+            kept = [r for r in read_log(self.directory) if r["step"] <= self.step]
+            write_text(self.directory / LOG, "".join(json.dumps(r) + "\n" for r in kept))
+            self.network.train()
             while self.step < last:
                 record = self._interval(last, bar)
-                if rank() == 0:
-                    append_record(self.directory, record)
+                with naming_full_disk(log := self.directory / LOG), open(log, "a") as file:
+                    file.write(json.dumps(record) + "\n")
                 bar.set_postfix(loss=f"{record['loss']:.4f}")
                 if self.step % config.checkpoint_every == 0 or self.step == last:
                     self._save()
-        if self.step == config.steps:
-            self._finish()
-        wait()  # for the process that writes the files
+            if self.step == config.steps:
+                self._finish()
         return self.network.train(False)
 
     def _interval(self, last: int, bar: tqdm) -> dict:
@@ -114,11 +340,11 @@ class Trainer:
         stop = min(last, (first // config.log_every + 1) * config.log_every)
         total, tokens, started = torch.zeros((), device=self.device), 0, time.perf_counter()
         while self.step < stop:
-            loss, worked = self._train_step()
+            loss, worked = self.train_step()
             total += loss
             tokens += worked
             bar.update()
-        mean = add_up(total).item() / (stop - first)  # waits for the device
+        mean = total.item() / (stop - first)  # waits for the device
         seconds = time.perf_counter() - started
         self.seconds += seconds
         if not math.isfinite(mean):
@@ -135,29 +361,37 @@ class Trainer:
             record |= validate(self.network, self.stream)
         return record
 
-    def _train_step(self) -> tuple[torch.Tensor, int]:
-        config, step = self.experiment.training, self.step
-        rate = learning_rate(step, config.steps, config.learning_rate, config.warmup)
+    def train_step(self) -> tuple[Tensor, int]:
+        """One step: a batch, its loss, the gradients, the update. Waits for nothing.
+
+        Returns:
+            the loss, a scalar on the device, and the number of positions worked on.
+        """
+        config, step, seed = self.experiment.training, self.step, self.experiment.seed
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        batch, seed = self.stream.batch(step), self.experiment.seed
+            group["lr"] = learning_rate(step, config.steps, config.learning_rate, config.warmup)
+        batch = self.stream.batch(step)
         if config.positions:
             batch = batch.at_random_positions(config.positions, seeded(seed, 4, step))
-        batch = self.execution.batch(batch)
-        dropout = self.execution.dropout(self.experiment.model.dropout, seed, step)
-        loss = self.network.batch_loss(batch, seeded(seed, 1, step), dropout)
+        batch = (batch.padded(LENGTHS) if self.static else batch).to(self.device)
+        generator = seeded(seed, 2, step)
+        if self.static:  # compilers and GPUs take torch's own dropout, from torch's own generator
+            torch.manual_seed(generator.initial_seed())
+            generator = None
+        dropout = Dropout(self.experiment.model.dropout, generator)
+        half = self.precision == "bfloat16"
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
+            loss = self.network.batch_loss(batch, seeded(seed, 1, step), dropout)
         self.optimizer.zero_grad()
         loss.backward()
-        add_up_gradients(self.optimizer_parameters)
-        clip_grad_norm_(self.optimizer_parameters, config.gradient_norm)
+        clip_grad_norm_(self._parameters, config.gradient_norm)
         self.optimizer.step()
         self.step += 1
         return loss.detach(), batch.tokens
 
     @property
-    def optimizer_parameters(self) -> list[torch.nn.Parameter]:
-        """All trained parameters, in the order of the optimiser."""
-        return parameters(self.optimizer)
+    def _parameters(self) -> list[nn.Parameter]:
+        return [p for group in self.optimizer.param_groups for p in group["params"]]
 
     def _diverged(self, what: str) -> None:
         path = self.directory / CHECKPOINT
@@ -165,22 +399,32 @@ class Trainer:
         raise TrainingDivergedError(f"{self.experiment.name}: {what}; {last}")
 
     def _save(self) -> None:
-        if not all(p.isfinite().all() for p in self.optimizer_parameters):
+        if not all(p.isfinite().all() for p in self._parameters):
             self._diverged(f"a weight is infinite or not a number after step {self.step}")
-        if rank() > 0:
-            return
         extra = {"step": self.step, "seconds": self.seconds, "executed": self.executed}
-        self.network.save(self.directory / CHECKPOINT, extra, optimizer_tensors(self.optimizer))
+        state = {
+            f"optimizer.{i}.{key}": value
+            for i, p in enumerate(self._parameters)
+            for key, value in self.optimizer.state[p].items()
+        }
+        self.network.save(self.directory / CHECKPOINT, extra, state)
 
     def _resume(self) -> None:
         path = self.directory / CHECKPOINT
         tensors, metadata = read_checkpoint(path)
-        saved = read_settings(path, metadata, self.experiment)
-        check_settings(path, saved, self.experiment)
-        if "step" not in metadata:
+        _settings(path, metadata, self.experiment)
+        if not isinstance(metadata.get("step"), int):
             raise CheckpointError(f"{path}: a network without the state of its training")
-        load_modules(path, self.network.modules, tensors)
-        load_optimizer(self.optimizer, tensors)
+        self.network.fill(path, tensors)
+        state = {k: v for k, v in tensors.items() if k.startswith("optimizer.")}
+        expected = {}
+        for i, p in enumerate(self._parameters):
+            expected |= {f"optimizer.{i}.{key}": p for key in ("exp_avg", "exp_avg_sq")}
+            expected[f"optimizer.{i}.step"] = torch.zeros(())
+        check_tensors(path, expected, state)
+        for i, p in enumerate(self._parameters):
+            keys = ("step", "exp_avg", "exp_avg_sq")
+            self.optimizer.state[p] = {k: state[f"optimizer.{i}.{k}"].to(p.device) for k in keys}
         self.step, self.seconds = metadata["step"], metadata["seconds"]
         self.executed = metadata.get("executed", [])
 
@@ -192,5 +436,47 @@ class Trainer:
             "executed": self.executed,
             **provenance(self.device),
         }
-        if rank() == 0:
-            self.network.save(self.directory / FINISHED)
+        self.network.save(self.directory / FINISHED)
+
+
+@torch.no_grad()
+def validate(network: Network, stream, batches: int = 4, size: int = 256) -> dict:
+    """Loss (with the last scale) and token accuracy on problems that training never sees.
+
+    For copying also the edit distance of the evaluation's longest strings. Computed as an
+    evaluation computes, in float32. Leaves the network in training mode.
+    """
+    network.train(False)
+    U = network.matrix(network.experiment.vocabulary, seeded(network.experiment.seed, 3))
+    loss = correct = count = 0
+    for batch in stream.held_out(batches, size):
+        logits, targets = network.logits(U, batch.to(U.device))
+        loss += network.loss(logits, targets).item() / batches
+        real = targets != Vocabulary.pad_id
+        correct += (logits.argmax(-1) == targets)[real].sum().item()
+        count += real.sum().item()
+    record = {"validation_loss": loss, "validation_accuracy": correct / count}
+    if isinstance(network.experiment, CopyingExperiment):
+        record["validation_edit_distance"] = _longest_edit_distance(network)
+    network.train()
+    return record
+
+
+def _longest_edit_distance(network: Network, samples: int = 4) -> float:
+    """Mean edit distance of copies of the grid's longest strings, for one random draw.
+
+    A few validation strings for each number of characters that the network can read; the length
+    itself if it can read none of them.
+    """
+    grid, vocabulary = network.experiment.grid, network.experiment.readable_vocabulary
+    length, known = grid.axis[-1], len(vocabulary.interchangeable[0])
+    uniques = [u for u in grid.axis if u <= known]
+    if not uniques:
+        return float(length)
+    every = max(1, grid.samples // samples)
+    strings = torch.cat(
+        [torch.from_numpy(grid.strings(u, length, VALIDATION_SEED)) for u in uniques]
+    ).numpy()[::every]
+    batch = copying_batch(strings, (strings >= 0).sum(axis=1), vocabulary).to(network.device)
+    U = network.matrix(vocabulary, seeded(VALIDATION_SEED, 0))
+    return float(edit_distances(copy_strings(network, U, batch), batch.target).mean())
