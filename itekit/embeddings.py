@@ -13,9 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from itekit.devices import send
 from itekit.random_vectors import METHODS, random_vectors, sampling_set_size
 from itekit.vocabulary import Vocabulary
+
+KINDS = ("dual_part", "learned", "alpha_renaming")
 
 
 def _check_vocabulary(vocabulary: Vocabulary, learned_count: int, classes: int) -> None:
@@ -27,6 +28,12 @@ def _check_vocabulary(vocabulary: Vocabulary, learned_count: int, classes: int) 
             "this embedding was made for {} non-interchangeable tokens and {} "
             "interchangeable classes, found {} and {}".format(*expected, *found)
         )
+
+
+def _sent(drawn: Tensor, device: torch.device) -> Tensor:
+    """What was drawn on the CPU, on a device; a GPU does not wait for it."""
+    drawn = drawn.pin_memory() if device.type == "cuda" else drawn
+    return drawn.to(device, non_blocking=True)
 
 
 class DualPartEmbedding(nn.Module):
@@ -61,10 +68,10 @@ class DualPartEmbedding(nn.Module):
         if not 0 < d_beta < d_model:
             raise ValueError(f"d_beta must be between 1 and {d_model - 1}, found {d_beta}")
         sampling_set_size(method, d_beta)  # checks the method
-        self.d_model, self.d_beta, self.method = d_model, d_beta, method
-        self.f_bn, self.f_fn = f_bn, f_fn
         if not vocabulary.class_sizes:
             raise ValueError("a dual-part embedding needs a class of interchangeable tokens")
+        self.d_model, self.d_beta, self.method = d_model, d_beta, method
+        self.f_bn, self.f_fn = f_bn, f_fn
         d_alpha = d_model - d_beta
         self.learned = nn.Parameter(torch.randn(vocabulary.learned_count, d_alpha))
         self.shared = nn.Parameter(torch.randn(len(vocabulary.class_sizes), d_alpha))
@@ -88,22 +95,21 @@ class DualPartEmbedding(nn.Module):
         """
         _check_vocabulary(vocabulary, len(self.learned), len(self.shared))
         learned, shared, copies = self.learned, self.shared, 1 if count is None else count
-        random = torch.stack([self._random_part(vocabulary, generator) for _ in range(copies)])
-        random = send(random, learned.device).to(learned)
+        drawn = [
+            random_vectors(self.method, size, self.d_beta, generator)
+            for _ in range(copies)
+            for size in vocabulary.class_sizes
+        ]
+        random = _sent(torch.cat(drawn), learned.device).to(learned).unflatten(0, (copies, -1))
         if self.f_bn:
             learned, shared, random = (normalize(x, dim=-1) for x in (learned, shared, random))
-        class_of_row = [k for k, size in enumerate(vocabulary.class_sizes) for _ in range(size)]
-        class_of_row = send(torch.tensor(class_of_row), learned.device)
-        left = torch.cat([learned, shared[class_of_row]]).expand(copies, -1, -1)
+        sizes = zip(shared, vocabulary.class_sizes, strict=True)
+        left = torch.cat([learned, *(alpha.expand(size, -1) for alpha, size in sizes)])
         zeros = learned.new_zeros(copies, len(learned), self.d_beta)
-        U = torch.cat([left, torch.cat([zeros, random], dim=1)], dim=2)
+        right = torch.cat([zeros, random], dim=1)
+        U = torch.cat([left.expand(copies, -1, -1), right], dim=2)
         U = normalize(U, dim=-1) if self.f_fn else U
         return U[0] if count is None else U
-
-    def _random_part(self, vocabulary: Vocabulary, generator: torch.Generator) -> Tensor:
-        sizes = vocabulary.class_sizes
-        parts = [random_vectors(self.method, size, self.d_beta, generator) for size in sizes]
-        return torch.cat(parts)
 
 
 class LearnedEmbedding(nn.Module):
@@ -162,7 +168,7 @@ class AlphaRenamingEmbedding(LearnedEmbedding):
                 order = torch.randperm(learned, generator=generator)
             rows.append(start + order[:wanted])
             start += learned
-        chosen = self.learned[send(torch.cat(rows), self.learned.device)]
+        chosen = self.learned[_sent(torch.cat(rows), self.learned.device)]
         return normalize(chosen, dim=-1) if self.f_fn else chosen
 
 
@@ -183,13 +189,12 @@ class EmbeddingConfig:
     f_fn: bool = True
 
     def __post_init__(self):
-        kinds = ("dual_part", "learned", "alpha_renaming")
-        if self.kind not in kinds:
-            raise ValueError(f"unknown embedding {self.kind!r}: expected one of {', '.join(kinds)}")
-        if self.method not in METHODS:
-            raise ValueError(
-                f"unknown method {self.method!r}: expected one of {', '.join(METHODS)}"
-            )
+        for name, known in (("kind", KINDS), ("method", METHODS)):
+            if getattr(self, name) not in known:
+                what = "embedding" if name == "kind" else name
+                raise ValueError(
+                    f"unknown {what} {getattr(self, name)!r}: expected one of {', '.join(known)}"
+                )
 
     def build(self, training: Vocabulary, test: Vocabulary, d_model: int) -> nn.Module:
         """The maker for a training vocabulary; only alpha-renaming needs to know the test one."""

@@ -21,6 +21,7 @@ Shapes: N vectors (or integers), d dimensions.
 
 from functools import lru_cache
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -29,6 +30,12 @@ LARGEST_CHECKED_SET = 2**62
 
 _BASES = {"neighboring_points": 3, "hypercube_vertices": 2}
 _SHUFFLE_ALL_UP_TO = 8192  # sets this small are shuffled whole: cheaper than looking for repeats
+
+
+def seeded(seed: int, *stream: int, device: str | torch.device = "cpu") -> torch.Generator:
+    """A generator for one purpose: `stream` tells apart the uses of one seed."""
+    state = np.random.SeedSequence([seed, *stream]).generate_state(1, np.uint64)[0]
+    return torch.Generator(device).manual_seed(int(state >> 1))
 
 
 class SamplingSetTooSmallError(ValueError):
@@ -81,10 +88,15 @@ def random_vectors(
         return torch.randn(count, dimensions, generator=generator, dtype=dtype)
     if count > size:
         raise SamplingSetTooSmallError(method, dimensions, size, count)
-    if size > LARGEST_CHECKED_SET:
-        return _draw_unchecked(method, count, dimensions, generator).to(dtype)
-    integers = sample_unique_integers(size, count, generator)
-    return _components(method, integers, dimensions).to(dtype)
+    if size <= LARGEST_CHECKED_SET:
+        integers = sample_unique_integers(size, count, generator)
+        return _components(method, integers, dimensions).to(dtype)
+    if method == "hypercube_vertices":
+        return (2 * torch.randint(2, (count, dimensions), generator=generator) - 1).to(dtype)
+    vectors = torch.randint(-1, 2, (count, dimensions), generator=generator)
+    while len(zero := (vectors == 0).all(1).nonzero()[:, 0]):
+        vectors[zero] = torch.randint(-1, 2, (len(zero), dimensions), generator=generator)
+    return vectors.to(dtype)
 
 
 def integers_to_vectors(
@@ -189,16 +201,6 @@ def _components(method: str, integers: Tensor, dimensions: int) -> Tensor:
         quotients = integers[:, None] // _powers(base, dimensions, torch.int64)
     digits = torch.sub(quotients[:, 1:], quotients[:, :-1], alpha=base)
     return digits.sub_(1) if base == 3 else digits.mul_(2).sub_(1)
-
-
-def _draw_unchecked(method: str, count: int, dimensions: int, generator: torch.Generator) -> Tensor:
-    """Components drawn one by one, for sets too large to number; zero vectors are redrawn."""
-    if method == "hypercube_vertices":
-        return 2 * torch.randint(2, (count, dimensions), generator=generator) - 1
-    vectors = torch.randint(-1, 2, (count, dimensions), generator=generator)
-    while len(zero := (vectors == 0).all(1).nonzero()[:, 0]):
-        vectors[zero] = torch.randint(-1, 2, (len(zero), dimensions), generator=generator)
-    return vectors
 
 
 def _checked_size(method: str, dimensions: int) -> int:

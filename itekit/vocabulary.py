@@ -1,4 +1,4 @@
-"""Vocabularies with interchangeable tokens (paper, section "Problem Definition").
+"""Vocabularies with interchangeable tokens (paper, section "Problem Definition"), and the tasks'.
 
 A vocabulary is V = V_n ∪ V_i: the non-interchangeable tokens V_n are the special tokens and the
 fixed ones (operators, constants); V_i holds one or more classes of interchangeable tokens, whose
@@ -10,6 +10,8 @@ fixed, class 0, class 1, ..., so that the interchangeable rows come last in the 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice, product
+from string import ascii_letters, ascii_lowercase, digits
 
 PAD, END, START = SPECIAL = ("<pad>", "<end>", "<start>")
 
@@ -41,13 +43,12 @@ class Vocabulary:
             )
         object.__setattr__(self, "fixed", tuple(self.fixed))
         object.__setattr__(self, "interchangeable", tuple(map(tuple, self.interchangeable)))
-        seen = set()
         for token in self.tokens:
             if not isinstance(token, str) or not token:
                 raise ValueError(f"a token must be a non-empty string, found {token!r}")
-            if token in seen:
-                raise ValueError(f"token {token!r} occurs twice in the vocabulary")
-            seen.add(token)
+        if len(self._ids) < len(self.tokens):
+            twice = next(t for i, t in enumerate(self.tokens) if self._ids[t] != i)
+            raise ValueError(f"token {twice!r} occurs twice in the vocabulary")
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
@@ -89,15 +90,15 @@ class Vocabulary:
         Raises:
             UnknownTokenError: names the first unknown token and its position, from 0.
         """
-        ids = []
+        found = []
         for position, token in enumerate(tokens):
             if token not in self._ids:
                 raise UnknownTokenError(
                     f"unknown token {token!r} at position {position}: expected one of "
                     f"{' '.join(self.tokens[len(SPECIAL) :])}"
                 )
-            ids.append(self._ids[token])
-        return ids
+            found.append(self._ids[token])
+        return found
 
     def decode(self, ids: Iterable[int]) -> list[str]:
         """Tokens of `ids`, all of them, special ones included.
@@ -124,32 +125,78 @@ class Vocabulary:
             ValueError: a token exists already, a class does not exist, or `more` names no class
                 although there are several.
         """
+        classes = self.interchangeable
         if not isinstance(more, Mapping):
-            if len(self.interchangeable) != 1:
+            if len(classes) != 1:
                 raise ValueError(
-                    f"this vocabulary has {len(self.interchangeable)} interchangeable classes: "
+                    f"this vocabulary has {len(classes)} interchangeable classes: "
                     "say which to extend, as {class index: tokens}"
                 )
             more = {0: more}
         for index in more:
-            if index not in range(len(self.interchangeable)):
+            if index not in range(len(classes)):
                 raise ValueError(
-                    f"no interchangeable class {index}: expected 0 to "
-                    f"{len(self.interchangeable) - 1}"
+                    f"no interchangeable class {index}: expected 0 to {len(classes) - 1}"
                 )
-        return Vocabulary(
-            self.fixed,
-            tuple(c + tuple(more.get(i, ())) for i, c in enumerate(self.interchangeable)),
-        )
+        longer = (c + tuple(more.get(i, ())) for i, c in enumerate(classes))
+        return Vocabulary(self.fixed, tuple(longer))
 
-    def to_json(self) -> dict:
-        """A JSON value from which `from_json` rebuilds this vocabulary."""
-        return {
-            "fixed": list(self.fixed),
-            "interchangeable": [list(c) for c in self.interchangeable],
-        }
 
-    @classmethod
-    def from_json(cls, value: Mapping) -> "Vocabulary":
-        """Rebuild a vocabulary from `to_json`'s value."""
-        return cls(tuple(value["fixed"]), tuple(map(tuple, value["interchangeable"])))
+LETTERS = ascii_letters + digits
+OPERANDS = {
+    "ltl": {1: "!XFG", 2: "&|=^>URWM"},
+    "propositional": {1: "!", 2: "&|=^"},
+}
+"""Task -> number of operands -> the operators of its formulas; see `logic.formulas`."""
+
+
+def alphabet(size: int) -> tuple[str, ...]:
+    """`size` characters: letters and digits first, then one CJK ideograph each.
+
+    Raises:
+        ValueError: more than 10,000 are asked for, or fewer than 1.
+    """
+    if not 1 <= size <= 10_000:
+        raise ValueError(f"an alphabet has 1 to 10000 characters, {size} were asked for")
+    return tuple(LETTERS[:size]) + tuple(chr(0x4E00 + i) for i in range(size - len(LETTERS)))
+
+
+def copying_vocabulary(characters: int) -> Vocabulary:
+    """The vocabulary of the copying task: special tokens and one class of interchangeable ones."""
+    return Vocabulary(interchangeable=(alphabet(characters),))
+
+
+def proposition_names(count: int) -> tuple[str, ...]:
+    """The first `count` names of atomic propositions: a, b, ..., z, aa, ab, ..., zz.
+
+    Raises:
+        ValueError: a negative count, or more than 702.
+    """
+    if not 0 <= count <= 702:
+        raise ValueError(f"there are 0 to 702 names, {count} were asked for")
+    pairs = ("".join(letters) for letters in product(ascii_lowercase, repeat=2))
+    return tuple(ascii_lowercase[:count]) + tuple(islice(pairs, max(0, count - 26)))
+
+
+def ltl_vocabulary(propositions: int) -> Vocabulary:
+    """Constants, operators and `;` `{` `}` are fixed, propositions are one interchangeable class.
+
+    `|` stands in traces only: Spot gives steps such as `|!ab`.
+    """
+    return Vocabulary(tuple("10!&|XU;{}"), (proposition_names(propositions),))
+
+
+def propositional_vocabulary(propositions: int) -> Vocabulary:
+    """Constants and operators are fixed, the propositions are one interchangeable class."""
+    return Vocabulary(tuple("10!&|=^"), (proposition_names(propositions),))
+
+
+def logic_vocabulary(task: str, propositions: int) -> Vocabulary:
+    """The vocabulary of "ltl" or "propositional"."""
+    return (ltl_vocabulary if task == "ltl" else propositional_vocabulary)(propositions)
+
+
+def operand_counts(task: str, tokens: Iterable[str]) -> tuple[int, ...]:
+    """How many operands each token takes in a formula of the task; 0 for what is no operator."""
+    counts = {token: count for count, some in OPERANDS[task].items() for token in some}
+    return tuple(counts.get(token, 0) for token in tokens)

@@ -13,26 +13,22 @@ Shape letters: N strings, S length.
 from dataclasses import dataclass
 
 import numpy as np
+from rapidfuzz.distance import Levenshtein
 
-from itekit.vocabulary import Vocabulary
-
-LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+from itekit.vocabulary import Vocabulary, alphabet
 
 
-def alphabet(size: int) -> tuple[str, ...]:
-    """`size` characters: letters and digits first, then one CJK ideograph each.
+def edit_distances(predictions, targets) -> np.ndarray:
+    """Levenshtein distance of each row, padding and the end token left out: int64 [N].
 
-    Raises:
-        ValueError: more than 10,000 are asked for, or fewer than 1.
+    Args:
+        predictions, targets: token identifiers [N, any number], tensors or arrays.
     """
-    if not 1 <= size <= 10_000:
-        raise ValueError(f"an alphabet has 1 to 10000 characters, {size} were asked for")
-    return tuple(LETTERS[:size]) + tuple(chr(0x4E00 + i) for i in range(size - len(LETTERS)))
-
-
-def copying_vocabulary(characters: int) -> Vocabulary:
-    """The vocabulary of the copying task: special tokens and one class of interchangeable ones."""
-    return Vocabulary(interchangeable=(alphabet(characters),))
+    rows = (
+        [[token for token in row if token > Vocabulary.end_id] for row in side.tolist()]
+        for side in (predictions, targets)
+    )
+    return np.array([Levenshtein.distance(*pair) for pair in zip(*rows, strict=True)], np.int64)
 
 
 @dataclass(frozen=True)
