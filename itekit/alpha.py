@@ -1,31 +1,187 @@
-"""Alpha-equivalence of token sequences, and of formulas, traces and assignments.
+"""Alpha-equivalence: renamings of interchangeable tokens, and what a renaming must not change.
 
-Paper, section "Problem Definition": two pairs are alpha-equivalent if one renaming of
-interchangeable tokens turns input and output of the one into the other.  Section
-"Alpha-Covariance": how much of a model's answer survives a renaming.  The renamings themselves are
-in `itekit.renamings`, and can be imported from here too.
+Paper, section "Problem Definition": a renaming ρ is a bijection on the vocabulary that moves
+interchangeable tokens only; two (input, output) pairs are alpha-equivalent if one renaming turns
+input and output of the one into the other. Section "Alpha-Covariance": n names and k used ones make
+P(n, k) = n! / (n - k)! such pairs, and the measure is how much of a model's answer survives them.
 
-Where a function takes a token sequence, it takes a formula, a trace or an assignment of
-`itekit.logic` as well: anything that has ``tokens()`` and ``rename(renaming)``.
+A token sequence is a string (one character a token), a list or a tuple of tokens; anything that has
+``tokens()`` and ``rename(renaming)``, as formulas, traces and assignments, serves as well. Where a
+function takes ``interchangeable``, it is a collection of tokens, or a collection of classes of
+tokens (such as ``vocabulary.interchangeable``): a renaming never leaves a class.
 """
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import InitVar, dataclass
+from itertools import permutations
+from types import MappingProxyType
+from typing import ClassVar
 
-from itekit.renamings import Renaming, all_renamings, class_of, distinct, sample_renamings
+import numpy as np
 
-__all__ = [
-    "Renaming",
-    "all_renamings",
-    "alpha_covariance",
-    "alpha_equivalent",
-    "alpha_equivalent_pairs",
-    "canonical",
-    "canonical_renaming",
-    "renaming_between",
-    "sample_renamings",
-    "tokens_of",
-    "used_tokens",
-]
+LARGEST_RANK = 2**62
+
+
+@dataclass(frozen=True, repr=False)
+class Renaming:
+    """A bijection on tokens that leaves every token it does not mention as it is.
+
+    ``mapping`` is one-to-one, {old: new}. Where it maps onto tokens that it does not rename itself,
+    it is closed into a bijection along its chains: {a: b, b: c} also sends c to a, so that no two
+    tokens ever merge. Equal bijections compare equal, whatever they came from.
+
+    Raises:
+        ValueError: two tokens get one name; or a token is not a non-empty string, or (with
+            ``interchangeable`` given) not interchangeable, or renamed into another class.
+    """
+
+    mapping: Mapping[str, str]
+    interchangeable: InitVar[Iterable | None] = None
+    identity: ClassVar["Renaming"]
+
+    def __post_init__(self, interchangeable: Iterable | None) -> None:
+        classes, back = {} if interchangeable is None else class_of(interchangeable), {}
+        for old, new in self.mapping.items():
+            for token in (old, new):
+                if not isinstance(token, str) or not token:
+                    raise ValueError(f"a token must be a non-empty string, found {token!r}")
+                if interchangeable is not None and token not in classes:
+                    raise ValueError(f"{token!r} is not interchangeable ({old!r} -> {new!r})")
+            if classes.get(old) != classes.get(new):
+                raise ValueError(f"{old!r} and {new!r} are in different interchangeable classes")
+            if new in back:
+                raise ValueError(f"not one-to-one: {back[new]!r} and {old!r} both become {new!r}")
+            back[new] = old
+        full = dict(self.mapping)
+        for end in back.keys() - full.keys():
+            start = end
+            while start in back:
+                start = back[start]
+            full[end] = start
+        moved = {old: full[old] for old in sorted(full) if full[old] != old}
+        object.__setattr__(self, "mapping", MappingProxyType(moved))
+
+    def __call__(self, tokens: Sequence[str]) -> Sequence[str]:
+        """Rename each token; a string gives a string, a list a list, a formula a formula.
+
+        Raises:
+            ValueError: a string would get a name longer than one character.
+        """
+        if hasattr(tokens, "rename"):
+            return tokens.rename(self)
+        renamed = [self.mapping.get(token, token) for token in tokens]
+        if isinstance(tokens, str):
+            if long := [token for token in renamed if len(token) > 1]:
+                raise ValueError(f"{long[0]!r} does not fit in a string; give a list of tokens")
+            return "".join(renamed)
+        return tuple(renamed) if isinstance(tokens, tuple) else renamed
+
+    def apply_pair(
+        self, source: Sequence[str], target: Sequence[str]
+    ) -> tuple[Sequence[str], Sequence[str]]:
+        """Rename input and output together: the paper's alpha-conversion of a pair."""
+        return self(source), self(target)
+
+    def inverse(self) -> "Renaming":
+        """The renaming that undoes this one."""
+        return Renaming({new: old for old, new in self.mapping.items()})
+
+    def __matmul__(self, first: "Renaming") -> "Renaming":
+        """``(r @ s)(x) == r(s(x))``: first s, then r."""
+        tokens = list(self.mapping.keys() | first.mapping.keys())
+        return Renaming(dict(zip(tokens, self(first(tokens)), strict=True)))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.mapping.items()))
+
+    def __repr__(self) -> str:
+        return f"Renaming({dict(self.mapping)!r})"
+
+    def __reduce__(self) -> tuple:  # so that a renaming can be copied
+        return Renaming, (dict(self.mapping),)
+
+
+Renaming.identity = Renaming({})
+
+
+def all_renamings(used: Sequence[str], available: Sequence[str]) -> Iterator[Renaming]:
+    """All P(n, k) ways of renaming k used tokens to n available ones.
+
+    Lexicographic by position in ``available``, made one at a time.
+
+    Raises:
+        ValueError: a token stands twice in either, or k > n.
+    """
+    used, available, _ = _counted(used, available)
+    images = permutations(available, len(used))
+    return (Renaming(dict(zip(used, image, strict=True))) for image in images)
+
+
+def sample_renamings(
+    used: Sequence[str], available: Sequence[str], count: int, rng: np.random.Generator
+) -> list[Renaming]:
+    """``count`` distinct renamings, uniformly without replacement, in random order.
+
+    Exact however large P(n, k) is, and never lists it: memory is of the order of ``count``.
+
+    Raises:
+        ValueError: as in ``all_renamings``, or ``count`` is negative or above P(n, k).
+    """
+    used, available, total = _counted(used, available)
+    if not 0 <= count <= total:
+        raise ValueError(
+            f"{count} distinct renamings asked for, but there are {total} from "
+            f"{len(used)} used tokens to {len(available)} available ones"
+        )
+    bases = [len(available) - place for place in range(len(used))]
+    if total <= LARGEST_RANK:  # a rank in lexicographic order is a number of mixed radix
+        ranks = rng.choice(total, size=count, replace=False)
+        choices = [np.unravel_index(rank, bases) for rank in ranks]
+    else:  # repeats are rare here, and drawing again when one comes up is exact
+        seen: dict[tuple[int, ...], None] = {}
+        while len(seen) < count:
+            seen[tuple(int(rng.integers(base)) for base in bases)] = None
+        choices = list(seen)
+    found = []
+    for choice in choices:
+        left = list(available)
+        images = {token: left.pop(place) for token, place in zip(used, choice, strict=True)}
+        found.append(Renaming(images))
+    return found
+
+
+def _counted(used: Iterable[str], available: Iterable[str]) -> tuple[list[str], list[str], int]:
+    """Both as lists, and the number of renamings from the one to the other."""
+    used, available = distinct(used, "used"), distinct(available, "available")
+    if len(used) > len(available):
+        raise ValueError(
+            f"{len(used)} used tokens cannot be renamed to {len(available)} available ones "
+            "without two of them getting the same name"
+        )
+    return used, available, math.perm(len(available), len(used))
+
+
+def distinct(tokens: Iterable[str], what: str) -> list[str]:
+    """The tokens as a list; ValueError if one stands twice."""
+    tokens = list(tokens)
+    if len(set(tokens)) < len(tokens):
+        twice = next(token for token in tokens if tokens.count(token) > 1)
+        raise ValueError(f"{twice!r} stands twice among the {what} tokens")
+    return tokens
+
+
+def class_of(interchangeable: Iterable) -> dict[str, int]:
+    """Token -> number of its class. A collection of plain tokens is one class."""
+    items = list(interchangeable)
+    result: dict[str, int] = {}
+    for number, tokens in enumerate([items] if all(isinstance(i, str) for i in items) else items):
+        if isinstance(tokens, str):
+            raise ValueError(f"tokens and classes of tokens are mixed: {tokens!r} is a token")
+        for token in tokens:
+            if result.setdefault(token, number) != number:
+                raise ValueError(f"{token!r} is in two interchangeable classes")
+    return result
 
 
 def tokens_of(value) -> Sequence[str]:
@@ -44,16 +200,17 @@ def canonical_renaming(
 ) -> Renaming:
     """The renaming that gives the i-th interchangeable token to appear the i-th name.
 
-    Apply it to input and output alike.  With several classes, each takes its own names from
-    ``names`` in order.  ValueError if a name is not interchangeable or if names run out.
+    Apply it to input and output alike. With several classes, each takes its own names from
+    ``names`` in order.
+
+    Raises:
+        ValueError: a name is not interchangeable, or names run out.
     """
-    classes = class_of(interchangeable)
-    free: dict[int, list[str]] = {}
+    classes, free, mapping = class_of(interchangeable), {}, {}
     for name in distinct(names, "names"):
         if name not in classes:
             raise ValueError(f"the name {name!r} is not interchangeable")
         free.setdefault(classes[name], []).append(name)
-    mapping = {}
     for token in used_tokens(tokens, interchangeable):
         if not free.get(classes[token]):
             raise ValueError(f"no name is left for {token!r}: more tokens appear than names given")
@@ -72,16 +229,12 @@ def renaming_between(
     a: Sequence[str], b: Sequence[str], interchangeable: Iterable
 ) -> Renaming | None:
     """A renaming r of interchangeable tokens with r(a) equal to b, or None if there is none."""
-    classes = class_of(interchangeable)
-    forth: dict[str, str] = {}
-    back: dict[str, str] = {}
+    classes, forth, back = class_of(interchangeable), {}, {}
     a, b = tokens_of(a), tokens_of(b)
     if len(a) != len(b):
         return None
     for old, new in zip(a, b, strict=True):
-        if (old in classes or new in classes) and classes.get(old) != classes.get(new):
-            return None
-        if old not in classes and old != new:
+        if classes.get(old) != classes.get(new) or (old not in classes and old != new):
             return None
         if forth.setdefault(old, new) != new or back.setdefault(new, old) != old:
             return None
@@ -99,21 +252,22 @@ def alpha_equivalent_pairs(
     interchangeable: Iterable,
 ) -> bool:
     """Whether one renaming turns both halves of an (input, output) pair into the other pair."""
-    (source, target), (other_source, other_target) = map(tokens_of, pair), map(tokens_of, other)
-    if len(source) != len(other_source):
+    if len(tokens_of(pair[0])) != len(tokens_of(other[0])):
         return False
-    joined, other_joined = [*source, *target], [*other_source, *other_target]
-    return alpha_equivalent(joined, other_joined, interchangeable)
+    joined = [[token for half in one for token in tokens_of(half)] for one in (pair, other)]
+    return alpha_equivalent(*joined, interchangeable)
 
 
 def alpha_covariance(predictions_undone: Iterable[Sequence[str]]) -> float:
     """1 - (|U| - 1) / (|P| - 1): paper, equation "alpha-covariance".
 
     One prediction for each alpha-equivalent input of P, each with its renaming undone:
-    ``[r.inverse()(predict(r(x))) for r in renamings]``.  U is the set of different ones.  1: no
-    renaming changed the answer; 0: every one did.  The paper's equation divides by zero when
-    |P| is 1: fewer than two predictions are a ValueError.  Predictions are compared as they are
-    given: ``a1b0`` and ``b0a1`` differ as text, and are equal as assignments.
+    ``[r.inverse()(predict(r(x))) for r in renamings]``. U is the set of different ones. 1: no
+    renaming changed the answer; 0: every one did. Predictions are compared as they are given:
+    ``a1b0`` and ``b0a1`` differ as text, and are equal as assignments.
+
+    Raises:
+        ValueError: fewer than two predictions, where the equation divides by zero.
     """
     undone = [p if hasattr(p, "tokens") else tuple(p) for p in predictions_undone]
     if len(undone) < 2:
