@@ -4,12 +4,15 @@
 # make test-browser   the set-up, then lessons in a real JupyterLab in headless Chromium
 # make bench  the benchmarks, one after another
 # make llm    the offline language model of notebook 14 (127 MB)
+# make doctor     what works here, and how to mend what does not
 # make refresh    execute every notebook in place at lab size, outputs kept
+# make student    the notebooks without outputs and solutions, for a class
 # make clean      remove reports and caches (make distclean: the environment too)
 #
 # Another Python:        make run PYTHON=python3.12
 # CPU build of torch:    make run REQUIREMENTS=binder/requirements.txt
 # JupyterLab, elsewhere:  make lab LAB_OPTIONS="--no-browser --ip=0.0.0.0"
+# Some notebooks:        make refresh NOTEBOOKS=notebooks/05_copying.ipynb
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := run
@@ -25,11 +28,13 @@ REQUIREMENTS ?= requirements.txt
 BIN := .venv/bin
 READY := .venv/itekit-ready
 SETTINGS := .venv/share/jupyter/lab/settings
-NOTEBOOKS := $(wildcard notebooks/*.ipynb notebooks/solutions/*.ipynb)
+LESSONS := $(wildcard notebooks/*.ipynb notebooks/appendix/*.ipynb)
+NOTEBOOKS ?= $(LESSONS) $(wildcard notebooks/solutions/*.ipynb)
 BENCHMARKS := $(sort $(wildcard tests/benchmarks/bench_*.py))
 WORKERS ?= 2
+STUDENT ?= reports/student
 
-.PHONY: run test test-browser lab bench llm refresh doctor setup clean distclean
+.PHONY: run test test-browser lab bench llm doctor refresh student setup clean distclean
 
 setup: $(READY)
 
@@ -38,7 +43,7 @@ $(READY): $(REQUIREMENTS) pyproject.toml
 	@command -v "$(PYTHON)" >/dev/null || { echo "No $(PYTHON) here. itekit needs" \
 		"Python 3.11, 3.12 or 3.13: install one, or name it: make run PYTHON=/path/to/python3"; exit 1; }
 	@rm -f $(READY)
-	@"$(PYTHON)" itekit/setup_check.py .venv "$(REQUIREMENTS)"
+	@"$(PYTHON)" itekit/doctor.py .venv "$(REQUIREMENTS)"
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv --clear .venv
 	@echo "Installing $(REQUIREMENTS) into .venv (some minutes the first time)"
 	@{ $(BIN)/python -m pip install --disable-pip-version-check --quiet -r "$(REQUIREMENTS)" && \
@@ -59,8 +64,8 @@ test: export ITEKIT_SCALE = smoke
 test: $(READY)
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
-	$(if $(NOTEBOOKS),$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope \
-		-p itekit.kernels --nbval-lax --nbval-cell-timeout=180 $(NOTEBOOKS))
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope \
+		-p itekit.notebooks --nbval-lax --nbval-cell-timeout=180 $(NOTEBOOKS)
 
 test-browser: export OMP_NUM_THREADS = 1
 test-browser: export ITEKIT_SCALE = smoke
@@ -78,13 +83,26 @@ bench: $(READY)
 # Without dependencies: see the file. What it installs stays when the set-up runs again.
 llm: $(READY)
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps \
-		-r itekit/llm/requirements.txt
-
-refresh: $(READY)
-	$(BIN)/python -m itekit refresh
+		-r notebooks/llm-requirements.txt
 
 doctor: $(READY)
 	$(BIN)/python -m itekit doctor
+
+# `tidy` takes out what changes from run to run: times, versions, views of panels.
+refresh: export ITEKIT_SCALE = lab
+refresh: $(READY)
+	$(BIN)/python -m jupyter nbconvert --to notebook --execute --inplace \
+		--ExecutePreprocessor.store_widget_state=False \
+		--NotebookExporter.preprocessors=itekit.notebooks.tidy $(NOTEBOOKS)
+
+# The exercises are handed out as they are in notebooks/, so keep your own solutions elsewhere.
+student: $(READY)
+	@test ! -e "$(STUDENT)" || { echo "$(STUDENT) is there: name another folder," \
+		"make student STUDENT=FOLDER"; exit 1; }
+	$(BIN)/python -m jupyter nbconvert --to notebook --output-dir "$(STUDENT)" \
+		--ClearOutputPreprocessor.enabled=True --TagRemovePreprocessor.enabled=True \
+		--TagRemovePreprocessor.remove_cell_tags=solution \
+		--NotebookExporter.preprocessors=itekit.notebooks.tidy $(LESSONS)
 
 clean:
 	rm -rf reports build .pytest_cache .ruff_cache .hypothesis

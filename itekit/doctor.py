@@ -1,209 +1,176 @@
-"""Say what works on this machine, and how to mend what does not: `python -m itekit doctor`.
+"""Say what works here and how to mend what does not: `python -m itekit doctor`.
 
-Each check returns a Row. A required part that is missing or broken makes the exit code 1; optional
-parts (a GPU, Graphviz, a browser for PNG figures) never do.
+Each part is tried in a process of its own, since a broken library can end one. A required part that
+is missing or broken makes the exit code 1; an optional one (a GPU, Graphviz, a browser) never does.
+
+The Makefile runs this file before it installs anything, with whatever `python3` the machine has:
+`python3 itekit/doctor.py .venv requirements.txt`. So it imports the standard library only, and is
+written in what Python 3.6 reads: an old Python prints a message instead of a SyntaxError.
 """
 
-import importlib
-import importlib.metadata
+import glob
 import os
 import platform
 import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
-from collections.abc import Callable
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
 
-from itekit import __version__, setup_check
-
+OLDEST, NEWEST = (3, 11), (3, 13)
+GLIBC = (2, 34)  # the oldest C library that Spot's wheel runs on
+GB = 10**9
+# Free space that the set-up needs: the environment, and what downloads take while it is made.
+SPACE = {"cpu": (2.5 * GB, 1 * GB), "cuda": (8 * GB, 4 * GB)}
 REINSTALL = "make setup installs it (or: python -m pip install -r requirements.txt)"
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: what was checked, its state, what was found, how to mend it."""
-
-    name: str
-    state: str  # "ok", "missing" or "broken"
-    found: str
-    mend: str = ""
-    required: bool = True
-
-
-def check_python() -> Row:
-    """Python's version is in range."""
-    found = f"{platform.python_version()} at {sys.executable}"
-    problem = setup_check.python_problem(sys.version_info)
-    return Row("Python", "broken" if problem else "ok", found, problem or "")
-
-
-def check_machine() -> Row:
-    """The platform, its cores, memory and free disk: for information."""
-    import psutil
-
-    memory = psutil.virtual_memory()
-    found = (
-        f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs, "
-        f"{memory.total / 1e9:.1f} GB memory ({memory.available / 1e9:.1f} free), "
-        f"{shutil.disk_usage('.').free / 1e9:.0f} GB disk free"
-    )
-    return Row("machine", "ok", found)
-
-
-def check_torch() -> Row:
-    """torch multiplies matrices on the CPU."""
-    import torch
-
-    product = torch.ones(2, 3) @ torch.ones(3, 2)
-    if not bool((product == 3).all()):
-        return Row("torch", "broken", f"{torch.__version__}: wrong product", REINSTALL)
-    return Row("torch", "ok", f"{torch.__version__}, CPU with {torch.get_num_threads()} threads")
-
-
-def check_cuda() -> Row:
-    """torch sees a CUDA device and can use it."""
-    import torch
-
-    if not torch.cuda.is_available():
-        mend = "only paper-size runs need a GPU; with one, install the CUDA build of torch"
-        return Row("CUDA", "missing", "no device that torch can use", mend, required=False)
-    names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-    torch.ones(2, device="cuda").sum().item()
-    return Row("CUDA", "ok", ", ".join(names), required=False)
-
-
-SPOT_CODE = """
+VERSIONS = """
+import importlib, importlib.metadata
+names = {!r}.split()
+for name in names: importlib.import_module(name)
+print(", ".join(name + " " + importlib.metadata.version(name) for name in names))"""
+# (name, True or what an optional part is good for, code that prints what it found)
+CHECKS = (
+    ("torch", True, """
+import torch
+if not bool((torch.ones(2, 3) @ torch.ones(3, 2) == 3).all()): raise ValueError("wrong product")
+print(f"{torch.__version__}, CPU with {torch.get_num_threads()} threads")"""),
+    ("CUDA", """only paper-size runs need a GPU; with one, install the CUDA build of torch""", """
+import sys, torch
+if not torch.cuda.is_available(): sys.exit("no device that torch can use")
+torch.ones(2, device="cuda").sum().item()
+print(", ".join(torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())))"""),
+    ("libraries", True, VERSIONS.format("numpy scipy safetensors plotly kaleido openai")),
+    ("Spot", True, """
 import spot
 if not hasattr(spot, "translate"):
-    raise SystemExit(3)
-print(spot.version(), spot.translate("G(a -> F b)").num_states())
-"""
+    raise ImportError("another package is named spot: pip uninstall spot, then install spottl")
+print(f"{spot.version()}, G(a -> F b) becomes {spot.translate('G(a -> F b)').num_states()} states")
+"""),
+    ("py-aiger", True, """
+import aiger, aiger_sat, importlib.metadata
+a, b = aiger.atoms("a", "b")
+if not aiger_sat.is_sat(a & ~b) or aiger_sat.is_sat(a & ~a): raise ValueError("a wrong verdict")
+print(importlib.metadata.version("py-aiger"))"""),
+    ("Jupyter", True, VERSIONS.format("jupyterlab jupyterlab_widgets ipykernel papermill nbval")),
+    ("Graphviz dot", "only drawings of automata need it: apt install graphviz (brew on macOS)", """
+import shutil, sys
+print(shutil.which("dot") or sys.exit("not on the PATH"))"""),
+    ("browser", "only PNG copies of figures need one: apt install chromium, or kaleido_get_chrome; "
+     "BROWSER_PATH names one in an unusual place", """
+import sys
+from choreographer.browsers.chromium import Chromium
+print(Chromium.find_browser(skip_local=False) or sys.exit("no Chrome or Chromium"))"""),
+    ("language model", "only notebook 14 needs it: make llm",
+     "from itekit.llm import offline_model\nprint(offline_model().path.name)"),
+)  # fmt: skip
 
 
-def check_spot() -> Row:
-    """Spot's Python bindings translate a formula; in a process of its own, as C++ can crash it."""
-    done = subprocess.run([sys.executable, "-c", SPOT_CODE], capture_output=True, text=True)
-    if done.returncode == 0:
-        version, states = done.stdout.split()
-        return Row("Spot", "ok", f"{version}, G(a -> F b) becomes {states} states")
-    if done.returncode == 3:
-        mend = "another package named spot is installed: pip uninstall spot, then install spottl"
-        return Row("Spot", "broken", "spot.translate is missing", mend)
-    note = setup_check.spot_note(platform.system(), platform.machine(), *platform.libc_ver())
-    mend = note or f"{REINSTALL}; the package is named spottl"
-    lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-    state = "missing" if "ModuleNotFoundError" in lines[-1] else "broken"
-    return Row("Spot", state, lines[-1], mend, required=note is None)
-
-
-def check_aiger() -> Row:
-    """py-aiger and its solver decide a formula."""
-    import aiger
-    import aiger_sat
-
-    a, b = aiger.atoms("a", "b")
-    if not aiger_sat.is_sat(a & ~b) or aiger_sat.is_sat(a & ~a):
-        return Row("py-aiger", "broken", "a wrong verdict", REINSTALL)
-    versions = [importlib.metadata.version(name) for name in ("py-aiger", "py-aiger-sat")]
-    return Row("py-aiger", "ok", f"{versions[0]}, py-aiger-sat {versions[1]}")
-
-
-def check_dot() -> Row:
-    """Graphviz's dot, which draws automata."""
-    path = shutil.which("dot")
-    if path:
-        return Row("Graphviz dot", "ok", path, required=False)
-    mend = "only drawings of automata need it: apt install graphviz, or brew install graphviz"
-    return Row("Graphviz dot", "missing", "not on the PATH", mend, required=False)
-
-
-def check_browser() -> Row:
-    """A Chrome or Chromium that kaleido can use for PNG copies of figures."""
-    from choreographer.browsers.chromium import Chromium
-
-    path = Chromium.find_browser(skip_local=False)
-    if path:
-        return Row("browser", "ok", str(path), required=False)
-    mend = (
-        "only PNG copies of figures need one: apt install chromium, or kaleido_get_chrome; "
-        "BROWSER_PATH names one in an unusual place"
+def python_problem(version):
+    """A message when `version` (major, minor, ...) is out of range, else None."""
+    if OLDEST <= tuple(version[:2]) <= NEWEST:
+        return None
+    return (
+        f"itekit needs Python {OLDEST[0]}.{OLDEST[1]} to {NEWEST[0]}.{NEWEST[1]}; this one is "
+        f"{version[0]}.{version[1]} ({sys.executable}). Install one in that range (Debian and "
+        f"Ubuntu: apt install python3.12 python3.12-venv; any system: pyenv, uv or conda) and "
+        f"name it: make run PYTHON=python3.12"
     )
-    return Row("browser", "missing", "no Chrome or Chromium for PNG figures", mend, required=False)
 
 
-def check_language_model() -> Row:
-    """The offline language model of notebook 14."""
-    from itekit.llm.offline import MissingModelError, offline_model
+def spot_note(system, machine, libc="glibc", version="2.36"):
+    """A message when there is no ready-made wheel of Spot for this platform, else None."""
+    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+    if (system, machine, libc) == ("Linux", "x86_64", "glibc") and numbers >= GLIBC:
+        return None
+    here = f"{system} {machine}" + (f", {libc or 'unknown C library'} {version}" * bool(version))
+    return (
+        f"Spot (the LTL library) has no ready-made wheel for this machine ({here}): only for Linux "
+        f"x86_64 with glibc {GLIBC[0]}.{GLIBC[1]} or newer. The copying notebooks work without it. "
+        f"For the LTL notebooks, make a conda environment with the package `spot` of conda-forge, "
+        f"or work on another machine, in a container, or on Binder."
+    )
 
+
+def disk_problem(folder, free, needed):
+    """A message when `free` bytes in `folder` are fewer than `needed`, else None."""
+    if free >= needed:
+        return None
+    return (
+        f"Not enough disk space in {folder}: {needed / GB:.1f} GB needed, {free / GB:.1f} GB free. "
+        f"On Linux the standard torch brings the CUDA libraries, which are most of it. Without a "
+        f"GPU, the CPU build needs less: make run REQUIREMENTS=binder/requirements.txt. Or free "
+        f"some space, or point TMPDIR at a larger disk if the folder is the temporary one."
+    )
+
+
+def setup_problems(environment, requirements):
+    """What stands in the way of making `environment` from a requirements file, a message each."""
+    found = [python_problem(sys.version_info)]
     try:
-        found = offline_model().path.name
-    except MissingModelError as error:
-        found, _, mend = str(error).partition("; ")
-        return Row("language model", "missing", found, f"only notebook 14: {mend}", required=False)
-    return Row("language model", "ok", found, required=False)
-
-
-def check_packages(name: str, packages: str) -> Callable[[], Row]:
-    """Return a check that imports packages (names between blanks) and lists their versions."""
-
-    def check() -> Row:
-        for package in packages.split():
-            importlib.import_module(package)
-        versions = [f"{p} {importlib.metadata.version(p)}" for p in packages.split()]
-        return Row(name, "ok", ", ".join(versions))
-
-    return check
-
-
-CHECKS: tuple[tuple[str, bool, Callable[[], Row]], ...] = (
-    ("Python", True, check_python),
-    ("machine", True, check_machine),
-    ("torch", True, check_torch),
-    ("CUDA", False, check_cuda),
-    ("numbers", True, check_packages("numbers", "numpy scipy safetensors rapidfuzz")),
-    ("Spot", True, check_spot),
-    ("py-aiger", True, check_aiger),
-    ("Jupyter", True, check_packages("Jupyter", "jupyterlab ipykernel papermill nbval nbconvert")),
-    ("widgets", True, check_packages("widgets", "ipywidgets")),
-    ("figures", True, check_packages("figures", "plotly kaleido latex2mathml")),
-    ("Graphviz dot", False, check_dot),
-    ("browser", False, check_browser),
-    ("OpenAI's client", True, check_packages("OpenAI's client", "openai")),
-    ("language model", False, check_language_model),
-)
-
-
-def run_check(name: str, required: bool, check: Callable[[], Row]) -> Row:
-    """Return the check's Row; an ImportError becomes "missing", any other error "broken"."""
-    try:
-        return check()
+        __import__("ensurepip"), __import__("venv")
     except ImportError as error:
-        found = f"{type(error).__name__}: {error}"
-        return Row(name, "missing", found, REINSTALL, required)
-    except Exception as error:  # a doctor reports every illness instead of catching it
-        return Row(name, "broken", f"{type(error).__name__}: {error}", REINSTALL, required)
+        name = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+        found.append(
+            f"This Python ({sys.executable}) cannot make an environment: {error}. On Debian and "
+            f"Ubuntu: apt install {name}-venv. Otherwise use a Python that has it: make run "
+            f"PYTHON=/path/to/{name}"
+        )
+    system, machine = platform.system(), platform.machine()
+    note = spot_note(system, machine, *platform.libc_ver())
+    with open(requirements, encoding="utf-8") as lines:
+        wanted = any(line.startswith("spottl") for line in lines)
+    if note and wanted and (system, machine) == ("Linux", "x86_64"):  # pip would compile it
+        found.append(
+            f"{note} To go on without Spot: grep -v ^spottl {requirements} > without-spot.txt; "
+            f"make run REQUIREMENTS=without-spot.txt"
+        )
+    if not glob.glob(os.path.join(environment, "lib", "*", "site-packages", "torch")):
+        cuda = system == "Linux" and not requirements.startswith("binder")
+        folder, temporary = os.path.dirname(os.path.abspath(environment)), tempfile.gettempdir()
+        needed, download = SPACE["cuda" if cuda else "cpu"]
+        if os.stat(folder).st_dev == os.stat(temporary).st_dev:
+            needed, download = needed + download, 0
+        for place, size in ((folder, needed), (temporary, download)):
+            found.append(disk_problem(place, shutil.disk_usage(place).free, size))
+    return [message for message in found if message]
 
 
-def table(rows: list[Row]) -> str:
-    """Return the rows as aligned text, with the way to mend under each row that needs it."""
-    width = max(len(row.name) for row in rows)
-    indent = " " * (width + 22)
-    lines = []
-    for row in rows:
-        state = row.state if row.state == "ok" or row.required else f"{row.state} (optional)"
-        lines.append(f"{row.name:<{width}}  {state:<18}  {row.found}")
-        if row.state != "ok" and row.mend:
-            wrapped = textwrap.wrap(row.mend, 75, break_on_hyphens=False)
-            lines.append(f"{indent}-> " + f"\n{indent}   ".join(wrapped))
-    return "\n".join(lines)
+def examine(check):
+    """Run one of CHECKS; return (name, state, what was found, how to mend it, required)."""
+    name, need, code = check
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    if done.returncode == 0:
+        return name, "ok", done.stdout.strip(), "", need is True
+    said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    missing = "ModuleNotFoundError" in said or "Missing" in said or "Traceback" not in done.stderr
+    mend, note = (REINSTALL if need is True else need), None
+    if name == "Spot":
+        note = spot_note(platform.system(), platform.machine(), *platform.libc_ver())
+    state = "missing" if missing and done.returncode == 1 else "broken"
+    return name, state, said, note or mend, need is True and not note
 
 
-def main() -> int:
-    """Print the table; return 0 when every required part works, 1 otherwise."""
-    print(f"itekit {__version__}\n")
-    rows = [run_check(*check) for check in CHECKS]
-    print(table(rows))
-    ill = [row.name for row in rows if row.required and row.state != "ok"]
+def main():
+    """Print a table of what works; return 0 when every required part does, else 1."""
+    print(f"Python {platform.python_version()} at {sys.executable}")
+    print(f"{platform.platform()}, {os.cpu_count()} CPUs\n")
+    with ThreadPoolExecutor(2) as pool:
+        rows = list(pool.map(examine, CHECKS))
+    for name, state, found, mend, required in rows:
+        state += "" if state == "ok" or required else " (optional)"
+        print(f"{name:<16}{state:<20}{found}")
+        if mend:
+            lines = textwrap.wrap(mend, 75, break_on_hyphens=False)
+            print(" " * 36 + "-> " + ("\n" + " " * 39).join(lines))
+    ill = [name for name, state, _, _, required in rows if required and state != "ok"]
     print(f"\nTo mend: {', '.join(ill)}" if ill else "\nEverything that is required works.")
     return 1 if ill else 0
+
+
+if __name__ == "__main__":
+    problems = setup_problems(sys.argv[1], sys.argv[2])
+    note = spot_note(platform.system(), platform.machine(), *platform.libc_ver())
+    for message in problems or ([note] if note else []):
+        print("\n" + textwrap.fill(message, 96, break_on_hyphens=False), file=sys.stderr)
+    sys.exit(1 if problems else 0)
