@@ -5,8 +5,8 @@ in the processes of a Pebble pool. The kernel counts an item's CPU seconds and e
 has used them up; Pebble starts another. CPU seconds, because a busy machine must not change which
 items run out of time; an item that hangs without using any is ended by Pebble's clock.
 
-On more machines the same functions take a `distributed.Client` (https://distributed.dask.org), or
-the scheduler's address. Workers need this package:
+On more machines the same functions take a `distributed.Client` (https://distributed.dask.org);
+its workers need this package:
 
     dask scheduler                                             # prints its address
     dask worker tcp://HOST:8786 --nworkers 8 --nthreads 1      # on each machine
@@ -55,8 +55,7 @@ class Pool:
 
     Args:
         workers: processes on this machine; default: the number of cores.
-        client: of a Dask cluster, which takes their place: a `distributed.Client`, which stays
-            open, or the scheduler's address.
+        client: a `distributed.Client`, whose workers take their place; it stays open.
 
     Attributes:
         workers: how many items are worked on at a time.
@@ -64,23 +63,29 @@ class Pool:
 
     Raises:
         ValueError: less than one worker.
-        ImportError, OSError: as `connect`.
     """
 
     def __init__(self, workers: int | None = None, client=None):
         if workers is not None and workers < 1:
             raise ValueError(f"workers must be 1 or more, found {workers}")
-        self._own_client = isinstance(client, str)
-        self._client = connect(client) if self._own_client else client
-        self.workers = sum(self._client.nthreads().values()) if client else workers or cores()
+        self.workers = sum(client.nthreads().values()) if client else workers or cores()
         self.spent = 0.0
-        self._processes = None
+        self._client, self._processes = client, None
 
     def __enter__(self) -> "Pool":
         return self
 
     def __exit__(self, *_) -> None:
         self.close()
+
+    def close(self, futures: Sequence = ()) -> None:
+        """End the processes; a cluster goes on running, and only forgets `futures`."""
+        if self._client:
+            self._client.cancel(list(futures))
+        elif self._processes:
+            self._processes.stop()
+            self._processes.join()
+            self._processes = None
 
     def run(
         self,
@@ -121,12 +126,6 @@ class Pool:
                 bar.update()
                 yield answer
 
-    def close(self) -> None:
-        """End the processes, or leave the cluster, which goes on running."""
-        self._end()
-        if self._own_client:
-            self._client.close()
-
     def _answers(self, function, items: Iterator, limit: float | None, chunk: int) -> Iterator:
         """The answers, TIME_OUT and TaskErrors among them."""
         if limit is None and self.workers == 1 and self._client is None:
@@ -143,7 +142,7 @@ class Pool:
                 waiting.popleft()
         finally:
             if waiting:  # an error, Ctrl-C, or nobody reads on
-                self._end([future for _, future in waiting])
+                self.close([future for _, future in waiting])
 
     def _finished(self, function, part: list, future, limit, again: bool = True) -> Iterator:
         """The answers of a chunk; if it did not come to an end, each of its items alone."""
@@ -167,21 +166,12 @@ class Pool:
         if self._processes is None or not self._processes.active:  # such as one whose worker died
             from pebble import ProcessPool
 
-            self._end()
+            self.close()
             context = multiprocessing.get_context("forkserver")  # safe beside threads, and quick
             context.set_forkserver_preload(TOOLS)
             self._processes = ProcessPool(self.workers, context=context, initializer=_prepare)
         wall = limit and max(WALL, 30 * limit)
         return self._processes.schedule(_work, args=(function, part, limit), timeout=wall)
-
-    def _end(self, futures: Sequence = ()) -> None:
-        """Give up what is not finished."""
-        if self._client:
-            self._client.cancel(list(futures))
-        elif self._processes:
-            self._processes.stop()
-            self._processes.join()
-            self._processes = None
 
 
 class LimitedWorker(Pool):
@@ -241,8 +231,8 @@ def call(item: Sequence):
     return pkgutil.resolve_name(name)(*values)
 
 
-def connect(address: str):
-    """A `distributed.Client` of the scheduler at `address`, "tcp://HOST:8786", with its workers.
+def cluster(address: str):
+    """A `distributed.Client` of the scheduler at `address`, "tcp://HOST:8786"; use it in `with`.
 
     Raises:
         ImportError: dask.distributed is not installed.
