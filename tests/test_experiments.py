@@ -6,29 +6,34 @@ from dataclasses import replace
 import pytest
 from tiny import seeded
 
-from itekit.experiments import NAMES, experiment, from_json
-from itekit.network import Network
-from itekit.scale import SCALES
-from itekit.settings import TrainingConfig
-from itekit.task_settings import CopyingExperiment
+from itekit.experiments import (
+    NAMES,
+    SCALES,
+    CopyingExperiment,
+    TrainingConfig,
+    experiment,
+    from_json,
+    resolve_scale,
+)
 from itekit.tasks.copying import CopyingData, EvaluationGrid
+from itekit.training import Network
 
 
 @pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("name", NAMES)
-def test_every_preset_makes_sense_and_survives_json(name, scale):
-    made = experiment(name, scale, seed=3)
-    assert (made.name, made.scale, made.seed) == (name, scale, 3)
-    assert from_json(json.loads(json.dumps(made.to_json()))) == made
-    assert len(made.vocabulary) <= len(made.test_vocabulary)
+def test_every_preset_makes_sense_and_survives_json(scale):
+    for name in NAMES:
+        made = experiment(name, scale, seed=3)
+        assert (made.name, made.scale, made.seed) == (name, scale, 3)
+        assert from_json(json.loads(json.dumps(made.to_json()))) == made
+        assert len(made.vocabulary) <= len(made.test_vocabulary)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_preset_builds_and_reads_its_test_vocabulary(name):
-    network = Network.build(experiment(name, "smoke")).train(False)
-    vocabulary = network.experiment.readable_vocabulary
-    U = network.matrix(vocabulary, seeded())
-    assert U.shape == (len(vocabulary), network.experiment.model.d_model)
+def test_every_preset_builds_and_reads_its_test_vocabulary():
+    for name in NAMES:
+        network = Network.build(experiment(name, "smoke")).train(False)
+        vocabulary = network.experiment.readable_vocabulary
+        U = network.matrix(vocabulary, seeded())
+        assert U.shape == (len(vocabulary), network.experiment.model.d_model)
 
 
 def test_the_paper_size_is_the_default_and_holds_the_numbers_of_the_paper():
@@ -108,7 +113,7 @@ def changed(path: str, value) -> dict:
         ("embedding.f_fn", False, "AdaCos needs f_fn"),
         ("model.normalize_features", False, "set it in embedding and in model"),
         ("draws", 0, "draws must be 1 or more, found 0"),
-        ("test_characters", 8, "use 9 characters: .* found 8"),
+        ("test_characters", 8, "test_characters must be 9 or more, found 8"),
     ],
 )
 def test_a_wrong_setting_is_named(path, value, message):
@@ -125,3 +130,50 @@ def test_settings_cannot_be_changed_in_place():
     with pytest.raises(AttributeError):
         made.seed = 1
     assert replace(made, seed=1).seed == 1
+
+
+def test_presets_are_the_paper_s():
+    ltl, prop = (experiment(f"{task}/proposed", "paper") for task in ("ltl", "prop"))
+    for made, sizes, steps in (
+        (ltl, (128, 8, 8, 1024), (52_000, 768)),
+        (prop, (132, 6, 6, 512), (50_000, 1024)),
+    ):
+        model, training = made.model, made.training
+        assert (model.d_model, model.layers, model.heads, model.d_ff) == sizes
+        assert (training.steps, training.batch_size) == steps
+        assert (made.propositions, made.test_propositions, made.beam) == (5, 10, 3)
+        assert model.tree_positions and (made.embedding.d_beta, made.draws) == (5, 10)
+    assert (ltl.limit, prop.limit) == (128, 22)
+    assert experiment("ltl-limited/plain", "paper").training.steps == 5200
+    assert experiment("ltl-perturbed/alpha-renaming", "paper").test_propositions == 5
+    assert experiment("ltl/full-vocabulary", "paper").set == "ltl35-10ap"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"task": "modal"}, "unknown task 'modal': expected one of ltl, propositional"),
+        ({"beam": 0}, "beam must be 1 or more, found 0"),
+        ({"label_order": "appearance"}, "unknown label_order 'appearance': expected one of name"),
+        ({"variants": 1}, "variants must be 2 or more, found 1"),
+        ({"test_propositions": 2}, "test_propositions must be 3 or more, found 2"),
+    ],
+)
+def test_settings_that_make_no_sense(change, message):
+    with pytest.raises(ValueError, match=message):
+        replace(experiment("ltl/proposed", "smoke"), **change)
+
+
+def test_per_sample_needs_random_parts():
+    with pytest.raises(ValueError, match="it needs a dual-part embedding"):
+        replace(experiment("ltl/plain", "smoke"), per_sample=True)
+
+
+def test_the_scale_comes_from_the_call_the_environment_or_is_lab(monkeypatch):
+    monkeypatch.delenv("ITEKIT_SCALE", raising=False)
+    assert resolve_scale() == "lab" and resolve_scale("paper") == "paper"
+    monkeypatch.setenv("ITEKIT_SCALE", "smoke")
+    assert resolve_scale() == "smoke" and experiment("ltl/plain").scale == "smoke"
+    monkeypatch.setenv("ITEKIT_SCALE", "big")
+    with pytest.raises(ValueError, match="environment variable ITEKIT_SCALE is 'big'; expected"):
+        resolve_scale()

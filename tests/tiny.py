@@ -6,15 +6,14 @@ import numpy as np
 import torch
 
 from itekit.data import Batch, copying_batch
-from itekit.experiments import experiment
-from itekit.network import Network
-from itekit.task_settings import CopyingExperiment
+from itekit.experiments import CopyingExperiment, LogicExperiment, experiment
 from itekit.tasks.copying import CopyingData
+from itekit.training import Network
 
 
 def tiny_experiment(
     name: str = "copying-5-10/proposed", seed: int = 0, scale: str = "smoke", **training
-) -> CopyingExperiment:
+) -> CopyingExperiment | LogicExperiment:
     """A preset with a model of width 24; `training` replaces settings of the training."""
     made = experiment(name, scale, seed)
     model = replace(made.model, d_model=24, heads=2, d_ff=32)
@@ -40,6 +39,4 @@ def seeded(seed: int = 0) -> torch.Generator:
 
 def tiny_logic_network(name: str = "ltl/proposed", seed: int = 0) -> Network:
     """An untrained network for logic problems, in evaluation mode, with short answers."""
-    made = experiment(name, "smoke", seed)
-    model = replace(made.model, d_model=24, heads=2, d_ff=32)
-    return Network.build(replace(made, model=model, limit=6)).train(False)
+    return Network.build(replace(tiny_experiment(name, seed), limit=6)).train(False)

@@ -1,0 +1,279 @@
+"""Batches: strings and problems, packed as the vocabulary says, every one once an epoch."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from itekit.logic.truth_tables import parse_assignment
+from tiny import mixed_batch, seeded, tiny_logic_network, tiny_network
+
+from itekit.alpha import Renaming, alpha_equivalent_pairs
+from itekit.data import (
+    Batch,
+    CopyingStream,
+    PairStream,
+    Problems,
+    by_appearance,
+    canonical_pair,
+    copying_batch,
+    encode_texts,
+    stream,
+    with_end,
+)
+from itekit.datasets.sets import read_set
+from itekit.experiments import LOGIC_NAMES, experiment
+from itekit.tasks.copying import CopyingData
+from itekit.vocabulary import (
+    UnknownTokenError,
+    Vocabulary,
+    alphabet,
+    copying_vocabulary,
+    ltl_vocabulary,
+    propositional_vocabulary,
+)
+
+PAD, END, START = 0, 1, 2
+VOCABULARY = ltl_vocabulary(3)
+PAIRS = read_set("ltl35", "smoke")["train"]
+
+
+def pairs_stream(size: int = 16, seed: int = 0) -> PairStream:
+    problems = Problems.of(PAIRS, VOCABULARY)
+    return PairStream(problems, problems, size, seed)
+
+
+@given(st.lists(st.text(VOCABULARY.tokens[3:], min_size=1, max_size=9), min_size=1, max_size=6))
+def test_texts_are_encoded_as_the_vocabulary_does(texts):
+    tokens, lengths = encode_texts(texts, VOCABULARY)
+    for text, row, length in zip(texts, tokens.tolist(), lengths, strict=True):
+        assert row[:length] == VOCABULARY.encode(text) and not any(row[length:])
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        (
+            [("a", "{a}"), ("&ad", "{1}")],
+            "formulas: text 1, '&ad': unknown token 'd' at position 2",
+        ),
+        ([("a", "{a}"), ("a", "{q}")], "labels: text 1, '{q}': unknown token 'q' at position 1"),
+        ([("a", "")], "labels: expected texts of one token or more: text 0 is empty"),
+        ([("ä", "{1}")], "formulas: text 0, 'ä': unknown token 'ä'"),
+    ],
+)
+def test_what_the_vocabulary_lacks_is_named(pairs, message):
+    with pytest.raises(ValueError, match="^" + message.replace("{", r"\{")):
+        Problems.of(pairs, VOCABULARY)
+
+
+def test_unknown_tokens_have_their_own_error():
+    with pytest.raises(UnknownTokenError):
+        Problems.of([("d", "{d}")], VOCABULARY)
+
+
+def test_an_epoch_holds_every_problem_once_and_the_next_one_in_another_order():
+    made = pairs_stream(size=8)
+    per_epoch = len(PAIRS) // 8
+    epochs = [
+        [tuple(row) for step in range(per_epoch) for row in rows(made.batch(e * per_epoch + step))]
+        for e in range(2)
+    ]
+    every = {tuple(VOCABULARY.encode(f + label)) for f, label in PAIRS}
+    for epoch in epochs:
+        assert len(epoch) == per_epoch * 8 and len(set(epoch)) == len(epoch)
+        assert set(epoch) <= every
+    assert epochs[0] != epochs[1]
+
+
+def rows(batch) -> list[list[int]]:
+    """Formula and label of each row, without end and padding."""
+    both = torch.cat([batch.source, batch.target], dim=1).tolist()
+    return [[token for token in row if token > 1] for row in both]
+
+
+def test_a_batch_depends_on_its_seed_and_step_alone():
+    forwards = [pairs_stream().batch(t).source for t in range(12)]
+    for t in reversed(range(12)):
+        assert torch.equal(pairs_stream().batch(t).source, forwards[t])
+        other = pairs_stream(seed=1).batch(t).source
+        assert t or not torch.equal(other, forwards[t])
+
+
+def test_batches_are_grouped_by_length():
+    """Twice as many tokens would be padding in batches drawn at random."""
+    pairs = read_set("ltl35", "lab")["validation"]
+    made = PairStream(Problems.of(pairs, VOCABULARY), Problems.of(pairs[:9], VOCABULARY), 64, 0)
+    grouped = [(batch.source == 0).float().mean().item() for batch in map(made.batch, range(100))]
+    rng = np.random.default_rng(0)
+    mixed = made.problems.batch(rng.permutation(len(pairs))[:6400]).source
+    assert np.mean(grouped) < 0.5 * (mixed == 0).float().mean().item()
+
+
+def test_validation_batches_are_the_same_at_each_call_and_may_be_few():
+    made = PairStream(pairs_stream().problems, Problems.of(PAIRS[:3], VOCABULARY), 16, 0)
+    batches = made.held_out(4, 256)
+    assert [len(batch.source) for batch in batches] == [1, 1, 1]
+    assert all(
+        torch.equal(a.source, b.source) for a, b in zip(batches, made.held_out(4, 256), strict=True)
+    )
+
+
+def test_fewer_problems_than_a_batch():
+    with pytest.raises(ValueError, match="160 problems do not fill a batch of 161"):
+        pairs_stream(size=161)
+
+
+@pytest.mark.parametrize("name", ["ltl35", "prop35"])
+def test_canonical_problems_are_the_same_problems_renamed(name):
+    make = ltl_vocabulary if name == "ltl35" else propositional_vocabulary
+    vocabulary = make(3)
+    for pair in read_set(name, "smoke")["train"]:
+        renamed = canonical_pair(pair, vocabulary)
+        assert alpha_equivalent_pairs(pair, renamed, "abc")
+        first = [t for t in dict.fromkeys(renamed[0] + renamed[1]) if t in "abc"]
+        assert first == list("abc")[: len(first)]
+
+
+@given(st.permutations("abc"))
+def test_labels_by_appearance_commute_with_renaming(names):
+    r = Renaming(dict(zip("abc", names, strict=True)))
+    for pair in read_set("prop35", "smoke")["train"][:20]:
+        ordered = by_appearance(pair)
+        assert parse_assignment(ordered[1]) == parse_assignment(pair[1])
+        assert by_appearance(r.apply_pair(*pair)) == r.apply_pair(*ordered)
+
+
+def test_rows_are_closed_with_the_end_token_and_padded():
+    tokens = np.array([[3, 4, 5, 9], [6, 9, 9, 9], [7, 8, 9, 9]])
+    assert with_end(tokens, np.array([3, 1, 2])).tolist() == [
+        [3, 4, 5, END], [6, END, PAD, PAD], [7, 8, END, PAD],
+    ]  # fmt: skip
+    assert with_end(tokens, np.array([4, 1, 2]))[0].tolist() == [3, 4, 5, 9, END]
+
+
+@given(st.integers(0, 2**32))
+def test_a_batch_is_its_strings(seed):
+    vocabulary = copying_vocabulary(5)
+    strings, lengths = CopyingData(2, 6, 5).strings(9, np.random.default_rng(seed))
+    batch = copying_batch(strings, lengths, vocabulary)
+    for row, string, length in zip(batch.source.tolist(), strings, lengths, strict=True):
+        assert row[:length] == vocabulary.encode(alphabet(5)[c] for c in string[:length])
+        assert row[length] == END and set(row[length + 1 :]) <= {PAD}
+    assert torch.equal(batch.target, batch.source)
+    assert batch.inputs[:, 0].tolist() == [START] * 9
+    assert torch.equal(batch.inputs[:, 1:], batch.target[:, :-1])
+
+
+def strings(seed: int = 0, **changes) -> CopyingStream:
+    return replace(CopyingStream(CopyingData(), copying_vocabulary(5), 256, seed), **changes)
+
+
+def test_a_batch_of_strings_depends_on_its_seed_and_step_alone():
+    forwards = [strings().batch(t).source for t in range(4)]
+    for t in reversed(range(4)):
+        assert torch.equal(strings().batch(t).source, forwards[t])
+    assert not torch.equal(forwards[0], forwards[1])
+    assert not torch.equal(strings(seed=1).batch(0).source, forwards[0])
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**32, 2**32 + 1])
+def test_held_out_batches_are_no_training_batches(seed):
+    """A held-out batch that equals a training batch would make validation meaningless."""
+    training = [strings(s).batch(t).source for s in (seed, 0) for t in range(30)]
+    for batch in strings(seed).held_out(4, 256):
+        assert not any(torch.equal(batch.source, other) for other in training)
+
+
+def batch_of(S: int, T: int) -> Batch:
+    """Random tokens of the smallest vocabulary, without padding."""
+    return Batch(*(torch.randint(3, 8, (2, n), generator=seeded()) for n in (S, T)))
+
+
+def logits(network, batch: Batch) -> torch.Tensor:
+    U = network.matrix(network.experiment.vocabulary, seeded(1))
+    return network.logits(U, batch)[0]
+
+
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 20), st.integers(0, 99))
+def test_positions_are_an_ordered_choice_for_both_sides(S, T, more, seed):
+    among = max(S, T) + more
+    placed = batch_of(S, T).at_random_positions(among, seeded(seed))
+    chosen = placed.positions.tolist()
+    assert len(chosen) == max(S, T) and chosen == sorted(set(chosen))
+    assert set(chosen) <= set(range(among))
+    assert placed.source.shape == (2, S) and placed.target.shape == (2, T)
+    again = batch_of(S, T).at_random_positions(among, seeded(seed))
+    assert again.positions.tolist() == chosen
+
+
+def test_every_position_is_chosen_about_as_often():
+    generator, count = seeded(), torch.zeros(10)
+    for _ in range(2000):
+        count[batch_of(3, 5).at_random_positions(10, generator).positions] += 1
+    deviation = 5 * (2000 * 0.5 * 0.5) ** 0.5
+    assert (count - 1000).abs().max() < deviation
+
+
+def test_too_few_positions_are_an_error():
+    with pytest.raises(ValueError, match="a batch of length 9 does not fit 8 positions"):
+        batch_of(3, 9).at_random_positions(8, seeded())
+
+
+@pytest.mark.parametrize("make", [tiny_network, tiny_logic_network])
+def test_positions_in_a_row_change_nothing_wherever_they_begin(make):
+    network, batch, columns = make(), batch_of(6, 8), 8
+    expected = logits(network, batch)
+    exact = replace(batch, positions=torch.arange(columns))
+    assert logits(network, exact).equal(expected)
+    later = replace(batch, positions=torch.arange(columns) + 17)
+    torch.testing.assert_close(logits(network, later), expected, atol=1e-5, rtol=1e-5)
+    apart = replace(batch, positions=torch.arange(columns) * 3)
+    assert not torch.allclose(logits(network, apart), expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_padding_has_no_say(static):
+    network = tiny_network()
+    network.model.static = static
+    network.train()
+    batch = mixed_batch(network).at_random_positions(20, seeded())
+    U = network.matrix(network.experiment.vocabulary, seeded(1))
+    (found, targets), (expected, same) = (network.logits(U, b) for b in (batch.padded(16), batch))
+    torch.testing.assert_close(found[targets != 0], expected[same != 0], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", [name for name in LOGIC_NAMES if name.startswith("ltl")])
+def test_a_preset_trains_on_the_set_it_names(name):
+    made = experiment(name, "smoke")
+    read = stream(made)
+    names = set(read.problems.sources.unique().tolist()) & set(made.vocabulary.class_ids(0))
+    assert len(names) == 3 if made.propositions == 3 else len(names) > 3
+    if made.canonical:
+        first = made.vocabulary.class_ids(0)[0]
+        rows = read.problems.sources.numpy()
+        firsts = [row[row >= first][0] for row in rows if (row >= first).any()]
+        assert set(np.array(firsts).tolist()) == {first}, "the first proposition is always a"
+
+
+def test_labels_in_the_order_of_the_formula_are_the_same_assignments():
+    made = experiment("prop/by-appearance", "smoke")
+    read, usual = stream(made), stream(experiment("prop/proposed", "smoke"))
+    assert torch.equal(read.problems.sources, usual.problems.sources)
+    assert not torch.equal(read.problems.targets, usual.problems.targets)
+    first = made.vocabulary.class_ids(0)[0]
+    for formula, target in zip(
+        read.problems.sources.tolist(), read.problems.targets.tolist(), strict=True
+    ):
+        named = [token for token in target if token >= first]
+        assert named == sorted(named, key=formula.index)
+
+
+def test_names_beyond_the_letters_are_encoded():
+    """A vocabulary may hold as many one-character names as one likes."""
+    vocabulary = Vocabulary(tuple("!&"), (tuple(chr(0xE000 + i) for i in range(300)),))
+    text = "&!" + chr(0xE000 + 299) + chr(0xE000)
+    assert encode_texts([text], vocabulary)[0][0].tolist() == vocabulary.encode(text)
+    assert Problems.of([(text, text)], vocabulary).sources.max() == len(vocabulary) - 1
