@@ -7,21 +7,21 @@ learner's value, the expected one, and a hint where a well-known mistake is reco
 
 import contextlib
 import copy
+import inspect
 import io
+import math
 import random
 import secrets
 import textwrap
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-
-from lessons.values import DIFFERENT, alike, call_text, difference, plain, show
 
 RUN_AGAIN = "Replace the ... by your own code, and run this cell again."
 NO_VALUE = "no value: does every way through the function end in a return?"
 NOT_A_FUNCTION = "expected a function: hand it over without calling it, as in check(f)"
-
-INDENT = {"initial_indent": "  ", "subsequent_indent": "  "}
+DIFFERENT = "another value"
+LONGEST, WIDEST = 600, 84  # characters of a value that is shown, and of a line
 
 
 class NotSolvedError(AssertionError):
@@ -54,13 +54,8 @@ class Attempt:
     @property
     def nothing(self) -> bool:
         """Whether the function has not been written: it gave no value at all."""
-        return isinstance(self.error, NotImplementedError) or (
-            self.error is None and (self.answer is None or self.answer is ...)
-        )
-
-    @property
-    def size(self) -> int:
-        return len(str(plain(self.arguments)))
+        empty = self.error is None and (self.answer is None or self.answer is ...)
+        return empty or isinstance(self.error, NotImplementedError)
 
 
 @dataclass(frozen=True)
@@ -77,7 +72,6 @@ class Exercise:
             for the case that is shown. The first that fits is shown, mistakes before signs.
         judge: where several answers are right: from (answer, *arguments) to what is wrong with it
             in words, or None. Without it, an answer has to be the reference's.
-        same: whether an answer is the expected one.
     """
 
     name: str
@@ -86,7 +80,6 @@ class Exercise:
     mistakes: Mapping[Callable, str] = field(default_factory=dict)
     signs: Mapping[Callable, str] = field(default_factory=dict)
     judge: Callable | None = None
-    same: Callable = field(default=alike)
 
     def __call__(self, function: Callable, seed: int | None = None, must: bool = False) -> None:
         """Check a function and print what was found.
@@ -105,23 +98,25 @@ class Exercise:
         if not callable(function):
             return Report("wrong", f"✗ {self.name}: found {show(function)}; {NOT_A_FUNCTION}")
         seed = secrets.randbelow(10**6) if seed is None else seed
-        cases = list(self.cases(random.Random(seed)))
-        attempts = [self._attempt(function, case) for case in cases]
+        attempts = [self._attempt(function, case) for case in self.cases(random.Random(seed))]
         if all(one.nothing for one in attempts):
-            if all(one.error is None for one in attempts) and _written(function):
+            # Code uses a name other than its parameters; a function without any is still a stub.
+            written = getattr(getattr(function, "__code__", None), "co_names", ())
+            if written and all(one.error is None for one in attempts):
                 return Report("wrong", f"✗ {self.name}: {NO_VALUE}")
             return Report("not solved yet", f"○ {self.name}: not solved yet. {RUN_AGAIN}")
         wrong = [one for one in attempts if one.problem]
         if not wrong:
-            return Report("solved", f"✓ {self.name}: right on all {len(cases)} cases.")
-        shown = min(wrong, key=lambda one: one.size)
+            return Report("solved", f"✓ {self.name}: right on all {len(attempts)} cases.")
+        shown = min(wrong, key=lambda one: len(str(plain(one.arguments))))
         lines = [
-            f"✗ {self.name}: wrong on {len(wrong)} of {len(cases)} cases. The smallest of them:",
+            f"✗ {self.name}: wrong on {len(wrong)} of {len(attempts)} cases. The smallest of them:",
             "",
             *self._case_lines(function, shown),
         ]
         if hint := self._hint(attempts, shown):
-            lines += ["", *textwrap.wrap(f"Hint: {hint}", 92, **INDENT)]
+            margin = {"initial_indent": "  ", "subsequent_indent": "  "}
+            lines += ["", *textwrap.wrap(f"Hint: {hint}", 92, **margin)]
         lines += ["", f"  The same cases again: check_{self.name}({self.name}, seed={seed})"]
         return Report("error" if shown.error else "wrong", "\n".join(lines))
 
@@ -136,7 +131,7 @@ class Exercise:
             attempt.error, attempt.problem = error, f"{type(error).__name__}: {error}"
         else:
             attempt.problem = self._problem(attempt, given)
-        attempt.printed = printed.getvalue()
+        attempt.printed = printed.getvalue().strip()
         return attempt
 
     def _problem(self, attempt: Attempt, given: tuple) -> str:
@@ -145,7 +140,7 @@ class Exercise:
         try:
             if self.judge:
                 return self.judge(attempt.answer, *given) or ""
-            same = self.same(attempt.answer, attempt.expected)
+            same = alike(attempt.answer, attempt.expected)
             return "" if same else difference(attempt.answer, attempt.expected)
         except Exception as error:  # a value that the judge cannot read
             return f"not of the form that is asked for ({type(error).__name__}: {error})"
@@ -159,15 +154,15 @@ class Exercise:
         rows.append(("possible" if self.judge else "expected", show(shown.expected)))
         if shown.error is None and shown.problem != DIFFERENT:
             rows.append(("wrong", shown.problem))
-        if shown.printed.strip():
-            rows.append(("printed", shown.printed.strip()[:400]))
-        return [_labelled(label, text) for label, text in rows]
+        if shown.printed:
+            rows.append(("printed", shown.printed[:400]))
+        return [_labelled("    " + f"{label:<10}" * bool(label), text) for label, text in rows]
 
     def _hint(self, attempts: list[Attempt], shown: Attempt) -> str:
         if shown.error is not None:
             return ""
         for wrong, text in self.mistakes.items():
-            if all(one.error is None and self._agrees(wrong, one) for one in attempts):
+            if all(one.error is None and _agrees(wrong, one) for one in attempts):
                 return text
         for sign, text in self.signs.items():
             with contextlib.suppress(Exception):  # an answer of another form than expected
@@ -175,21 +170,17 @@ class Exercise:
                     return text
         return ""
 
-    def _agrees(self, wrong: Callable, attempt: Attempt) -> bool:
-        try:
-            return alike(attempt.answer, plain(wrong(*copy.deepcopy(attempt.arguments))))
-        except Exception:  # the mistake has no answer here
-            return False
+
+def _agrees(wrong: Callable, attempt: Attempt) -> bool:
+    try:
+        return alike(attempt.answer, plain(wrong(*copy.deepcopy(attempt.arguments))))
+    except Exception:  # the mistake has no answer here
+        return False
 
 
 def _labelled(label: str, text: str) -> str:
-    indent = "    " if not label else f"    {label:<10}"
-    return indent + text.replace("\n", "\n" + " " * len(indent))
-
-
-def _written(function: Callable) -> bool:
-    """Whether there is code in a function: it uses a name other than its parameters."""
-    return bool(getattr(getattr(function, "__code__", None), "co_names", ()))
+    """A label and a text, the lines of which stand below each other."""
+    return label + text.replace("\n", "\n" + " " * len(label))
 
 
 def _place(error: Exception, function: Callable) -> str:
@@ -197,3 +188,152 @@ def _place(error: Exception, function: Callable) -> str:
     filename = getattr(getattr(function, "__code__", None), "co_filename", None)
     own = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == filename]
     return f"\nin the line: {own[-1].line}" if own and own[-1].line else ""
+
+
+# Values: made plain, compared, and written out.
+
+
+def plain(value):
+    """The value with tensors and arrays as nested lists, and iterators as lists."""
+    if hasattr(value, "detach"):
+        value = value.detach()
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {plain(key): plain(one) for key, one in value.items()}
+    if isinstance(value, Iterator) or type(value) in (list, tuple):
+        return (tuple if type(value) is tuple else list)(map(plain, value))
+    return value
+
+
+def alike(answer, expected) -> bool:
+    """Whether two plain values are equal: numbers up to rounding, lists and tuples alike."""
+    if isinstance(expected, (list, tuple)):
+        same = isinstance(answer, (list, tuple)) and len(answer) == len(expected)
+        return same and all(map(alike, answer, expected))
+    if isinstance(expected, Mapping):
+        same = isinstance(answer, Mapping) and answer.keys() == expected.keys()
+        return same and all(alike(answer[key], expected[key]) for key in expected)
+    if isinstance(expected, (int, float)) and isinstance(answer, (int, float)):
+        close = math.isclose(answer, expected, rel_tol=1e-4, abs_tol=1e-5)
+        return close or (math.isnan(answer) and math.isnan(expected))
+    return answer == expected
+
+
+def shape(value) -> list[int]:
+    """The lengths of nested lists, as far as they are regular."""
+    if not isinstance(value, list):
+        return []
+    inner = [shape(one) for one in value]
+    return [len(value), *(inner[0] if inner and all(one == inner[0] for one in inner) else [])]
+
+
+def difference(answer, expected, place: str = "") -> str:
+    """What tells two plain values apart, where a glance at both does not."""
+    if isinstance(answer, list) and isinstance(expected, list):
+        if shape(answer) != shape(expected):
+            return f"shape {shape(answer)}, expected {shape(expected)}"
+        for i, (mine, right) in enumerate(zip(answer, expected, strict=True)):
+            if not alike(mine, right):
+                where = f"{place}[{i}]"
+                inner = isinstance(mine, list) and isinstance(right, list)
+                if inner and shape(mine) == shape(right):
+                    return difference(mine, right, where)
+                return f"at {where}: {show(mine)}, expected {show(right)}"
+        return DIFFERENT
+    sets, both = (set, frozenset), (answer, expected)
+    same_kind = any(all(isinstance(one, kind) for one in both) for kind in (sets, Mapping))
+    look_alike = type(answer) is not type(expected) and show(answer) == show(expected)
+    if look_alike or (isinstance(expected, (*sets, Mapping)) and not same_kind):
+        return f"a value of type {type(answer).__name__}, expected {type(expected).__name__}"
+    if not same_kind:
+        return DIFFERENT
+    parts = {"missing": set(expected) - set(answer), "too many": set(answer) - set(expected)}
+    if members := "; ".join(f"{word}: {show(one)}" for word, one in parts.items() if one):
+        return members
+    key = next(key for key in expected if not alike(answer[key], expected[key]))
+    return f"at [{show(key)}]: {show(answer[key])}, expected {show(expected[key])}"
+
+
+def show(value) -> str:
+    """A value as text: numbers short, a row of a matrix to a line, nothing endless."""
+    value = plain(value)
+    if isinstance(value, list) and value and all(isinstance(row, (list, dict)) for row in value):
+        text = "[" + ",\n ".join(map(_flat, value)) + "]"
+    else:
+        text = _flat(value)
+    return text if len(text) <= LONGEST else text[:LONGEST] + " …"
+
+
+def _flat(value) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_flat, value)) + "]"
+    if type(value) is tuple:
+        return "(" + ", ".join(map(_flat, value)) + ("," if len(value) == 1 else "") + ")"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_flat(k)}: {_flat(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, (set, frozenset)):
+        return "{" + ", ".join(sorted(map(_flat, value))) + "}" if value else "set()"
+    return value.__name__ if inspect.isfunction(value) else repr(value)
+
+
+def call_text(name: str, function: Callable, arguments: tuple) -> str:
+    """A call as it would be written: in one line if it fits, else a line for each argument."""
+    values = [show(one) for one in arguments]
+    line = f"{name}({', '.join(values)})"
+    if len(line) <= WIDEST and "\n" not in line:
+        return line
+    names = []
+    with contextlib.suppress(TypeError, ValueError):  # a function that does not tell
+        names = list(inspect.signature(function).parameters)
+    names += [f"argument {i + 1}" for i in range(len(names), len(values))]
+    rows = [_labelled(f"    {label} = ", text) for label, text in zip(names, values, strict=False)]
+    return "\n".join([f"{name}(", *rows, ")"])
+
+
+# Cases: small random arguments, short to write out.
+
+
+def many(count: int, draw: Callable[[random.Random], tuple | None], *first: tuple) -> Callable:
+    """The cases of an exercise: some that always come, then `count` drawn ones, None left out."""
+    return lambda rng: [*first, *(case for _ in range(count) if (case := draw(rng)) is not None)]
+
+
+def random_formula(
+    rng: random.Random, size: int, unary: str = "!X", binary: str = "&U", names: str = "abc"
+) -> str:
+    """A formula in prefix notation with `size` tokens."""
+    if size == 1:
+        return rng.choice(names)
+    if size == 2 or (unary and rng.random() < 0.4):
+        return rng.choice(unary) + random_formula(rng, size - 1, unary, binary, names)
+    left = rng.randint(1, size - 2)
+    parts = (random_formula(rng, n, unary, binary, names) for n in (left, size - 1 - left))
+    return rng.choice(binary) + "".join(parts)
+
+
+def random_tensor(rng: random.Random, *shape: int):
+    """Numbers from N(0, 1) with one decimal, float [*shape]; never 0, so that no row is."""
+    import torch  # here, so that lessons without tensors start at once
+
+    numbers = [round(rng.gauss(0, 1), 1) or 0.1 for _ in range(math.prod(shape))]
+    return torch.tensor(numbers).reshape(shape)
+
+
+def chance(rng: random.Random, share: float, values: Sequence) -> list:
+    """Each of the values with the given probability, in order."""
+    return [value for value in values if rng.random() < share]
+
+
+def replaced(text: str, table: Mapping[str, str]) -> str:
+    """The text with its letters renamed all at once; letters that the table lacks stay."""
+    return "".join(table.get(token, token) for token in text)
+
+
+def one_by_one(arrows: Iterable[tuple[str, str]], *texts: str) -> tuple[str, ...]:
+    """A frequent mistake: letters renamed one after the other, so that new names change again."""
+    for old, new in arrows:
+        texts = tuple(text.replace(old, new) for text in texts)
+    return texts

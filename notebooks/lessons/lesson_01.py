@@ -1,17 +1,58 @@
-"""Exercises of notebook 01: bijections, canonical pairs, names with scope, capture."""
+"""Exercises of notebook 01: bijections, canonical pairs, names with scope, capture.
+
+Terms of the lambda calculus are nested tuples: a variable is its name, "x"; a function is
+("λ", "x", body); an application (function, argument).
+"""
+
+import random
 
 from itekit.alpha import Renaming, canonical_renaming, used_tokens
-from lessons.exercises import Exercise
-from lessons.terms import (
-    de_bruijn,
-    free,
-    naive_substitute,
-    random_term,
-    rebound,
-    substitute,
-)
+from lessons.exercises import Exercise, many, one_by_one, replaced
 
 NAMES = "abcdef"
+
+
+def de_bruijn(term, binders: tuple[str, ...] = ()):
+    """The term with an index for each bound variable, as in the notebook, part 5."""
+    match term:
+        case str(name):
+            return binders.index(name) if name in binders else name
+        case ("λ", name, body):
+            return ("λ", de_bruijn(body, (name, *binders)))
+        case (function, argument):
+            return (de_bruijn(function, binders), de_bruijn(argument, binders))
+    raise ValueError(f"not a term: {term!r}")
+
+
+def free(term) -> set[str]:
+    """The names of the free variables."""
+    match term:
+        case str():
+            return {term}
+        case ("λ", name, body):
+            return free(body) - {name}
+    return set().union(*map(free, term))
+
+
+def random_term(rng: random.Random, size: int):
+    """A term with `size` nodes over the names x, y and z."""
+    if size <= 1:
+        return rng.choice("xyz")
+    if size == 2 or rng.random() < 0.6:
+        return ("λ", rng.choice("xyz"), random_term(rng, size - 1))
+    left = rng.randint(1, size - 2)
+    return (random_term(rng, left), random_term(rng, size - 1 - left))
+
+
+def rebound(rng: random.Random, term, new: dict[str, str]):
+    """The term with other names for its bound variables; now and then one is captured."""
+    match term:
+        case str(name):
+            return new.get(name, name)
+        case ("λ", name, body):
+            new = new | {name: rng.choice("xyzpq")}
+            return ("λ", new[name], rebound(rng, body, new))
+    return tuple(rebound(rng, part, new) for part in term)
 
 
 def _judge_complete(answer, mapping, alphabet):
@@ -32,86 +73,69 @@ def _judge_complete(answer, mapping, alphabet):
     return None
 
 
-def _cases_complete(rng):
-    yield {"a": "b"}, "abc"
-    yield {"a": "b", "b": "c"}, "abc"
-    for _ in range(40):
-        alphabet = NAMES[: rng.randint(2, 6)]
-        count = rng.randint(1, len(alphabet))
-        olds, news = (rng.sample(alphabet, count) for _ in range(2))
-        yield dict(zip(olds, news, strict=True)), alphabet
-
-
-def _left_alone(mapping, alphabet):
-    return {name: mapping.get(name, name) for name in alphabet}
-
-
-def _turned_round(mapping, alphabet):
-    return {name: name for name in alphabet} | {n: o for o, n in mapping.items()} | mapping
+def _partial_map(rng):
+    alphabet = NAMES[: rng.randint(2, 6)]
+    count = rng.randint(1, len(alphabet))
+    olds, news = (rng.sample(alphabet, count) for _ in range(2))
+    return dict(zip(olds, news, strict=True)), alphabet
 
 
 check_complete = Exercise(
     "complete",
     lambda mapping, alphabet: {name: Renaming(mapping)([name])[0] for name in alphabet},
-    _cases_complete,
+    many(40, _partial_map, ({"a": "b"}, "abc"), ({"a": "b", "b": "c"}, "abc")),
     {
-        _left_alone: "names that the map does not mention stay, also where their name has been "
-        "given away. A name that lost its place has to take one that became free.",
-        _turned_round: "each arrow is turned round to send the new name back. That works for "
+        lambda mapping, alphabet: {name: mapping.get(name, name) for name in alphabet}: "names "
+        "that the map does not mention stay, also where their name has been given away. A name "
+        "that lost its place has to take one that became free.",
+        lambda mapping, alphabet: (
+            {name: name for name in alphabet} | {n: o for o, n in mapping.items()} | mapping
+        ): "each arrow is turned round to send the new name back. That works for "
         "swaps, not for chains: with a → b and b → c, it is c that takes the name a.",
     },
     judge=_judge_complete,
 )
 
 
-def _by(order, source, target):
-    mapping = dict(zip(order, NAMES, strict=False))
-    return tuple("".join(mapping.get(t, t) for t in half) for half in (source, target))
+def _by(order, *halves):
+    """Both halves with the names in this order called a, b, c, ..."""
+    return tuple(replaced(half, dict(zip(order, NAMES, strict=False))) for half in halves)
 
 
-def _halves_apart(source, target):
-    return tuple(_by(used_tokens(half, NAMES), half, "")[0] for half in (source, target))
-
-
-def _one_by_one(source, target):
-    for old, new in zip(used_tokens(source + target, NAMES), NAMES, strict=False):
-        source, target = source.replace(old, new), target.replace(old, new)
-    return source, target
-
-
-def _cases_pairs(rng):
-    for _ in range(60):
-        tokens = [*rng.sample(NAMES, rng.randint(1, 4)), *"&X;"]
-        yield tuple("".join(rng.choices(tokens, k=rng.randint(1, 5))) for _ in range(2))
+def _pair(rng):
+    tokens = [*rng.sample(NAMES, rng.randint(1, 4)), *"&X;"]
+    return tuple("".join(rng.choices(tokens, k=rng.randint(1, 5))) for _ in range(2))
 
 
 check_canonical_pair = Exercise(
     "canonical_pair",
     lambda s, t: canonical_renaming(s + t, NAMES, NAMES).apply_pair(s, t),
-    _cases_pairs,
+    many(60, _pair),
     {
-        _halves_apart: "each half is renamed by itself. One renaming has to serve both, or the "
-        "answer is about other letters than the question.",
+        lambda *halves: tuple(_by(used_tokens(half, NAMES), half)[0] for half in halves): "each "
+        "half is renamed by itself. One renaming has to serve both, or the answer is about other "
+        "letters than the question.",
         lambda s, t: _by(used_tokens(s, NAMES), s, t): "a letter that stands in the target only "
         "gets no new name, and may merge with one that has been given away.",
-        _one_by_one: "letters are replaced one after the other, so that a new name is renamed "
-        "again (part 1). Rename all letters at once.",
+        lambda s, t: one_by_one(zip(used_tokens(s + t, NAMES), NAMES, strict=False), s, t): (
+            "letters are replaced one after the other, so that a new name is renamed "
+            "again (part 1). Rename all letters at once."
+        ),
         lambda s, t: _by(sorted(used_tokens(s + t, NAMES)), s, t): "letters are numbered in the "
         "order of the alphabet: an order of names, which a canonical form has to get rid of.",
     },
 )
 
 
-def _walk(s, t, forth=None, back=None):
-    """Both terms at once, with a map from names of s to those of t, and perhaps one back."""
-    forth = forth or {}
+def _walk(s, t, forth):
+    """Both terms at once, with a map from names of s to those of t, and none back."""
     match s, t:
         case str(), str():
-            return forth.get(s, s) == t and (back is None or back.get(t, t) == s)
+            return forth.get(s, s) == t
         case ("λ", x, f), ("λ", y, g):
-            return _walk(f, g, forth | {x: y}, None if back is None else back | {y: x})
+            return _walk(f, g, forth | {x: y})
         case (f, a), (g, b):
-            return _walk(f, g, forth, back) and _walk(a, b, forth, back)
+            return _walk(f, g, forth) and _walk(a, b, forth)
     return False
 
 
@@ -126,7 +150,7 @@ def _cases_two_terms(rng):
     yield ("λ", "x", ("λ", "y", "x")), ("λ", "z", ("λ", "z", "z"))
     for _ in range(120):
         term = random_term(rng, rng.randint(2, 6))
-        yield term, rebound(rng, term)
+        yield term, rebound(rng, term, {})
     for _ in range(20):
         yield random_term(rng, 3), random_term(rng, 3)
 
@@ -139,8 +163,8 @@ check_equal_up_to_names = Exercise(
         lambda s, t: s == t: "this compares the text; bound variables may have other names.",
         lambda s, t: _nameless(s) == _nameless(t): "the same tree is not enough: the links from "
         "variables to their binders count too.",
-        lambda s, t: _walk(s, t): "one map, from the names of s to those of t, lets two variables "
-        "become one: λx.λy.x and λz.λz.z pass. Keep a map back as well.",
+        lambda s, t: _walk(s, t, {}): "one map, from the names of s to those of t, lets two "
+        "variables become one: λx.λy.x and λz.λz.z pass. Keep a map back as well.",
     },
     {
         lambda answer, expected, s, t: answer and isinstance(s, str): "these are free variables: "
@@ -149,28 +173,35 @@ check_equal_up_to_names = Exercise(
 )
 
 
-def _everywhere(term, name, new):
-    if isinstance(term, str):
-        return new if term == name else term
-    return tuple(part if part == "λ" else _everywhere(part, name, new) for part in term)
+def _naive(term, name, new, stop=()):
+    """term[name := new], where `new` may be captured by a binder of its name.
 
-
-def _stops(term, name, new):
-    """Nothing is put in under a binder called `new`, so that nothing is captured."""
+    Nothing is put in under the binders in `stop`.
+    """
     match term:
         case str():
             return new if term == name else term
         case ("λ", x, body):
-            return term if x in (name, new) else ("λ", x, _stops(body, name, new))
-    return tuple(_stops(part, name, new) for part in term)
+            return term if x == name or x in stop else ("λ", x, _naive(body, name, new, stop))
+    return tuple(_naive(part, name, new, stop) for part in term)
 
 
-def _cases_substitute(rng):
-    yield ("λ", "y", "x"), "x", "y"
-    for a, b, c, d, e in ("abcde", "fghij", "klmno", "pqrst", "uvwza"):  # no name is always fresh
-        yield ("λ", "y", ("x", (a, (b, (c, (d, e)))))), "x", "y"
-    for _ in range(80):
-        yield random_term(rng, rng.randint(1, 6)), *rng.sample("xyz", 2)
+def substitute(term, name: str, new: str):
+    """term[name := new] without capture: a binder called `new` is renamed first."""
+    match term:
+        case str():
+            return new if term == name else term
+        case ("λ", x, body):
+            if x == new:
+                x, body = "other_" + new, _naive(body, new, "other_" + new)
+            return term if x == name else ("λ", x, substitute(body, name, new))
+    return tuple(substitute(part, name, new) for part in term)
+
+
+def _everywhere(term, name, new):
+    if isinstance(term, str):
+        return new if term == name else term
+    return tuple(part if part == "λ" else _everywhere(part, name, new) for part in term)
 
 
 def _judge_substitute(answer, *arguments):
@@ -178,17 +209,28 @@ def _judge_substitute(answer, *arguments):
     return None if same else "another function, whatever its bound variables are called"
 
 
+_CROWDED = (  # no name is always fresh
+    (("λ", "y", ("x", (a, (b, (c, (d, e)))))), "x", "y")
+    for a, b, c, d, e in ("abcde", "fghij", "klmno", "pqrst", "uvwza")
+)
+
 check_substitute = Exercise(
     "substitute",
     substitute,
-    _cases_substitute,
+    many(
+        80,
+        lambda rng: (random_term(rng, rng.randint(1, 6)), *rng.sample("xyz", 2)),
+        (("λ", "y", "x"), "x", "y"),
+        *_CROWDED,
+    ),
     {
-        naive_substitute: "the new variable is captured: it walks under a λ of its own name. "
+        _naive: "the new variable is captured: it walks under a λ of its own name. "
         "Rename that binder first, to a name that occurs nowhere near.",
         _everywhere: "every occurrence is replaced. Only free ones may be: under a λ of the same "
         "name it is another variable, and the λ itself keeps its name.",
-        _stops: "under a λ called like the new variable nothing is replaced. Rename that λ first, "
-        "with its variables, then go on below it.",
+        lambda term, name, new: _naive(term, name, new, {new}): "under a λ called like the new "
+        "variable nothing is replaced. Rename that λ first, with its variables, then go on below "
+        "it.",
     },
     {
         lambda answer, expected, term, name, new: free(expected) - free(answer) - {new}: "a free "

@@ -2,17 +2,17 @@
 
 import math
 import random
+from itertools import count as count_up
 
 import torch
 
-from itekit.embedding_costs import smallest_dimension
-from lessons.exercises import Exercise
 from itekit.random_vectors import (
     integers_to_vectors,
     random_vectors,
     sampling_set_size,
     vectors_to_integers,
 )
+from lessons.exercises import Exercise, many
 
 POINTS, CORNERS = "neighboring_points", "hypercube_vertices"
 
@@ -25,12 +25,10 @@ def _base_three(vector):
     return sum((component + 1) * 3**k for k, component in enumerate(reversed(vector)))
 
 
-def _cases_integer_of(rng):
-    for _ in range(40):
-        d = rng.randint(1, 5)
-        integer = rng.randrange(3**d - 1)
-        vector = integers_to_vectors(POINTS, torch.tensor([integer]), d)[0]
-        yield ([int(component) for component in vector],)
+def _vector(rng):
+    d = rng.randint(1, 5)
+    integer = torch.tensor([rng.randrange(3**d - 1)])
+    return (integers_to_vectors(POINTS, integer, d)[0].int().tolist(),)
 
 
 def _middle(vector):
@@ -40,7 +38,7 @@ def _middle(vector):
 check_integer_of = Exercise(
     "integer_of",
     _integer_of,
-    _cases_integer_of,
+    many(40, _vector),
     {
         _base_three: "the digits are read right, but the integers step over the zero vector: "
         "beyond its place each vector has an integer that is one smaller.",
@@ -91,14 +89,9 @@ def _judge_draw(answer, count, d, rng):
     return None
 
 
-def _cases_draw(rng):
-    for _ in range(60):
-        d = rng.randint(1, 4)
-        yield rng.randint(1, min(30, 3**d - 1)), d, _Seeded(rng.randrange(1000))
-
-
-def _independent(count, d, rng):
-    return [[rng.choice((-1, 0, 1)) for _ in range(d)] for _ in range(count)]
+def _size(rng):
+    d = rng.randint(1, 4)
+    return rng.randint(1, min(30, 3**d - 1)), d, _Seeded(rng.randrange(1000))
 
 
 def _nothing_stepped_over(count, d, rng):
@@ -109,10 +102,12 @@ def _nothing_stepped_over(count, d, rng):
 check_draw = Exercise(
     "draw",
     _draw,
-    _cases_draw,
+    many(60, _size),
     {
-        _independent: "every component is drawn by itself. Draw integers instead, without "
-        "replacement, and turn them into vectors.",
+        lambda count, d, rng: [[rng.choice((-1, 0, 1)) for _ in range(d)] for _ in range(count)]: (
+            "every component is drawn by itself. Draw integers instead, without "
+            "replacement, and turn them into vectors."
+        ),
         _nothing_stepped_over: "the integers are different, but nothing steps over the one whose "
         "digits are all 1.",
     },
@@ -127,28 +122,29 @@ check_draw = Exercise(
 )
 
 
-def _cases_dimensions(rng):
-    edges = [(POINTS, 3**d - 1 + k) for d in (1, 2, 3, 5) for k in (0, 1)]
-    yield from edges + [(CORNERS, 2**d + k) for d in (1, 2, 5) for k in (0, 1)]
-    for _ in range(30):
-        yield rng.choice((POINTS, CORNERS)), rng.randint(2, 2000)
+def _dimensions(method, count):
+    return next(d for d in count_up(1) if sampling_set_size(method, d) >= count)
 
 
-def _base(method):
-    return 3 if method == POINTS else 2
+def _logarithm(count, base, rounded=math.ceil):
+    return max(1, rounded(math.log(count, base) - 1e-9))
 
+
+EDGES = [(POINTS, 3**d - 1 + k) for d in (1, 2, 3, 5) for k in (0, 1)]
+EDGES += [(CORNERS, 2**d + k) for d in (1, 2, 5) for k in (0, 1)]
 
 check_dimensions = Exercise(
     "dimensions",
-    smallest_dimension,
-    _cases_dimensions,
+    _dimensions,
+    many(30, lambda rng: (rng.choice((POINTS, CORNERS)), rng.randint(2, 2000)), *EDGES),
     {
-        lambda method, count: max(1, math.floor(math.log(count, _base(method)))): "the logarithm "
-        "is rounded down, and the set is too small: round up.",
-        lambda method, count: max(
-            1, math.ceil(math.log(count, _base(method)) - 1e-9)
-        ): "neighboring points lack the zero vector: d dimensions hold 3^d - 1 of them.",
-        lambda method, count: max(1, math.ceil(math.log2(count) - 1e-9)): "both sets are treated "
+        lambda method, count: _logarithm(count, 3 if method == POINTS else 2, math.floor): (
+            "the logarithm is rounded down, and the set is too small: round up."
+        ),
+        lambda method, count: _logarithm(count, 3 if method == POINTS else 2): (
+            "neighboring points lack the zero vector: d dimensions hold 3^d - 1 of them."
+        ),
+        lambda method, count: _logarithm(count, 2): "both sets are treated "
         "as hypercube vertices. Neighboring points have three values a component.",
     },
     {

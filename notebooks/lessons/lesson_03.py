@@ -3,16 +3,18 @@
 import math
 
 import torch
-from torch.nn.functional import cross_entropy, normalize
+from torch.nn.functional import cosine_similarity, cross_entropy, normalize
 
-from lessons.cases import random_tensor
-from lessons.exercises import Exercise
 from itekit.losses import AdaCos
+from lessons.exercises import Exercise, many, random_tensor
 
 
 def matrix(L, alphas, betas, parts=1, whole=1):
     """U of several classes; parts and whole: the dimension that is normalised, None for none."""
-    unit = lambda x, dim: x if dim is None else normalize(x, dim=dim)  # noqa: E731
+
+    def unit(x, dim):
+        return x if dim is None else normalize(x, dim=dim)
+
     zeros = torch.zeros(len(L), betas[0].shape[1])
     rows = [torch.cat([unit(L, parts), zeros], dim=1)]
     for alpha, beta in zip(alphas, betas, strict=True):
@@ -21,18 +23,17 @@ def matrix(L, alphas, betas, parts=1, whole=1):
     return unit(torch.cat(rows), whole)
 
 
-def _cases_matrix(rng):
-    for _ in range(25):
-        d_alpha, d_beta = rng.randint(1, 3), rng.randint(1, 3)
-        betas = [random_tensor(rng, rng.randint(1, 3), d_beta) for _ in range(rng.randint(1, 2))]
-        alphas = [random_tensor(rng, d_alpha) for _ in betas]
-        yield random_tensor(rng, rng.randint(1, 3), d_alpha), alphas, betas
+def _parts(rng):
+    d_alpha, d_beta = rng.randint(1, 3), rng.randint(1, 3)
+    betas = [random_tensor(rng, rng.randint(1, 3), d_beta) for _ in range(rng.randint(1, 2))]
+    alphas = [random_tensor(rng, d_alpha) for _ in betas]
+    return random_tensor(rng, rng.randint(1, 3), d_alpha), alphas, betas
 
 
 check_matrix = Exercise(
     "matrix",
     matrix,
-    _cases_matrix,
+    many(25, _parts),
     {
         lambda *parts: matrix(*parts, whole=None): "f_fn is missing: the full rows have to be "
         "normalised too, or the letters' rows are √2 long.",
@@ -46,36 +47,32 @@ check_matrix = Exercise(
 )
 
 
-def _letter_cosine(beta, other):
-    return (1 + torch.cosine_similarity(beta, other, dim=0)) / 2
-
-
-def _cases_letter_cosine(rng):
-    for _ in range(30):
-        d = rng.randint(2, 5)
-        yield random_tensor(rng, d), random_tensor(rng, d)
+def _two_vectors(rng):
+    d = rng.randint(2, 5)
+    return random_tensor(rng, d), random_tensor(rng, d)
 
 
 check_letter_cosine = Exercise(
     "letter_cosine",
-    _letter_cosine,
-    _cases_letter_cosine,
+    lambda b, c: (1 + cosine_similarity(b, c, dim=0)) / 2,
+    many(30, _two_vectors),
     {
-        lambda b, c: torch.cosine_similarity(b, c, dim=0): "that is the cosine of the random "
+        lambda b, c: cosine_similarity(b, c, dim=0): "that is the cosine of the random "
         "parts. Half of each row's squared length is the shared part, which is the same in both.",
         lambda b, c: (1 + b @ c) / 2: "f_bn divides the random parts by their lengths first.",
-        lambda b, c: 1 + torch.cosine_similarity(b, c, dim=0): "both parts have length 1, so the "
+        lambda b, c: 1 + cosine_similarity(b, c, dim=0): "both parts have length 1, so the "
         "row has length √2 before f_fn: divide the dot product by 2.",
-        lambda b, c: torch.cosine_similarity(b, c, dim=0) / 2: "that is the random parts' share "
+        lambda b, c: cosine_similarity(b, c, dim=0) / 2: "that is the random parts' share "
         "of the dot product. The shared parts, which are the same, add theirs.",
     },
 )
 
 
-def _adacos_loss(s, cosines, targets):
+def _adacos_loss(s, cosines, targets, padding_in_the_loss=False):
     loss = AdaCos(cosines.shape[1])
     loss.scale.fill_(s)
-    return loss(cosines, targets)
+    value = loss(cosines, targets)
+    return cross_entropy(loss.scale * cosines, targets) if padding_in_the_loss else value
 
 
 def _loss_with(
@@ -93,31 +90,26 @@ def _loss_with(
     return cross_entropy((new if late else s) * cosines, targets)
 
 
-def _padding_in_the_loss(s, cosines, targets):
-    loss = AdaCos(cosines.shape[1])
-    loss.scale.fill_(s)
-    loss.update(cosines, targets)
-    return cross_entropy(loss.scale * cosines, targets)
+def _logits(rng):
+    N, V = rng.randint(3, 6), rng.randint(4, 6)
+    targets = [rng.randrange(1, V), 0] + [rng.randrange(V) for _ in range(N - 2)]
+    cosines = (random_tensor(rng, N, V) / 3).clamp(-0.95, 0.95).mul(100).round() / 100
+    for row, target in enumerate(targets):
+        cosines[row, target] = round(rng.uniform(0.3, 0.98), 2)
+    return round(rng.uniform(1, 6), 1), cosines, torch.tensor(targets)
 
 
-def _cases_adacos(rng):
-    close = [[0.2, 0.93, 0.3, 0.9], [0.1, 0.4, 0.92, 0.3]]  # the cap bites
-    yield 90.0, torch.tensor(close), torch.tensor([2, 3])
-    apart = [[-0.9, 0.9, -0.95, -0.95], [-0.95, -0.9, 0.8, -0.95]]  # the floor bites
-    yield 6.0, torch.tensor(apart), torch.tensor([1, 2])
-    for _ in range(40):
-        N, V = rng.randint(3, 6), rng.randint(4, 6)
-        targets = [rng.randrange(1, V), 0] + [rng.randrange(V) for _ in range(N - 2)]
-        cosines = (random_tensor(rng, N, V) / 3).clamp(-0.95, 0.95).mul(100).round() / 100
-        for row, target in enumerate(targets):
-            cosines[row, target] = round(rng.uniform(0.3, 0.98), 2)
-        yield round(rng.uniform(1, 6), 1), cosines, torch.tensor(targets)
-
+CAP = 90.0, torch.tensor([[0.2, 0.93, 0.3, 0.9], [0.1, 0.4, 0.92, 0.3]]), torch.tensor([2, 3])
+FLOOR = (
+    6.0,
+    torch.tensor([[-0.9, 0.9, -0.95, -0.95], [-0.95, -0.9, 0.8, -0.95]]),
+    torch.tensor([1, 2]),
+)
 
 check_adacos_loss = Exercise(
     "adacos_loss",
     _adacos_loss,
-    _cases_adacos,
+    many(40, _logits, CAP, FLOOR),
     {
         lambda *a: _loss_with(*a, late=False): "the loss uses the scale of the step before. The "
         "new one is found first, and used in the same step.",
@@ -128,46 +120,40 @@ check_adacos_loss = Exercise(
         lambda *a: _loss_with(*a, middle=torch.mean): "the mean of the angles is taken; AdaCos "
         "takes their median, at most π/4.",
         lambda *a: _loss_with(*a, most=math.inf): "the median angle is counted as π/4 at most.",
-        _padding_in_the_loss: "the scale is right. Padding (target 0) is still counted in the "
-        "loss.",
+        lambda *a: _adacos_loss(*a, padding_in_the_loss=True): "the scale is right. Padding "
+        "(target 0) is still counted in the loss.",
         lambda s, cosines, targets: cross_entropy(cosines, targets, ignore_index=0): "the cosines "
         "go into the softmax as they are, without any scale.",
     },
 )
 
 
-def _settled(c, theta, classes, largest=100.0):
-    cosine = math.cos(min(theta, math.pi / 4))
-    return min(largest, math.log(classes - 1) / (cosine - c)) if c < cosine else largest
-
-
-def _cases_settled(rng):
-    yield 0.0, 0.0, 8
-    for _ in range(40):
-        c, theta = round(rng.uniform(-0.5, 0.95), 2), round(rng.uniform(0, 1.5), 2)
-        yield c, theta, rng.choice((3, 8, 33, 1000))
+def _settled(c, theta, classes, largest=100.0, beyond=False, most=math.pi / 4):
+    """The scale; `beyond`: no cap where others are closer than the target."""
+    cosine = math.cos(min(theta, most))
+    if c < cosine or beyond:
+        return min(largest, math.log(classes - 1) / (cosine - c))
+    return 100.0
 
 
 check_settled_scale = Exercise(
     "settled_scale",
     _settled,
-    _cases_settled,
+    many(
+        40,
+        lambda rng: (
+            round(rng.uniform(-0.5, 0.95), 2),
+            round(rng.uniform(0, 1.5), 2),
+            rng.choice((3, 8, 33, 1000)),
+        ),
+        (0.0, 0.0, 8),
+    ),
     {
-        lambda c, theta, classes: (
-            math.log(classes - 1) / math.cos(min(theta, math.pi / 4))
-        ): "that is one step with c = 0. B holds s itself: "
-        "B = (C - 1) exp(s c). Put that in and solve for s.",
-        lambda c, theta, classes: (
-            _settled(c, theta, classes, math.inf)
-            if c < math.cos(min(theta, math.pi / 4))
-            else math.log(classes - 1) / (math.cos(min(theta, math.pi / 4)) - c)
-        ): "where the others "
+        lambda c, theta, classes: _settled(0, theta, classes, math.inf): "that is one step with "
+        "c = 0. B holds s itself: B = (C - 1) exp(s c). Put that in and solve for s.",
+        lambda *a: _settled(*a, math.inf, beyond=True): "where the others "
         "are closer than the target the scale grows without end: the cap of 100 stops it.",
-        lambda c, theta, classes: (
-            min(100.0, math.log(classes - 1) / (math.cos(theta) - c))
-            if c < math.cos(theta)
-            else 100.0
-        ): "the angle is counted as π/4 at most.",
+        lambda *a: _settled(*a, most=math.inf): "the angle is counted as π/4 at most.",
         lambda c, theta, classes: _settled(c, math.pi / 4, classes): "π/4 is only the largest "
         "angle that counts; a smaller theta counts as it is.",
         lambda c, theta, classes: _settled(c, theta, classes + 1): "there are C - 1 others, the "

@@ -5,10 +5,9 @@ import math
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from lessons.cases import random_formula, random_tensor
-from lessons.exercises import Exercise
 from itekit.logic.prefix import parse_prefix
 from itekit.positions import rope_table, rotate
+from lessons.exercises import Exercise, many, random_formula, random_tensor
 
 
 def _scores(query, key, mask):
@@ -19,17 +18,12 @@ def _masked_late(query, key, value, mask):
     return (query @ key.T / math.sqrt(query.shape[1])).softmax(1) * mask @ value
 
 
-def _unscaled(query, key, value, mask):
-    return (query @ key.T).masked_fill(~mask, -torch.inf).softmax(1) @ value
-
-
-def _cases_attention(rng):
-    for _ in range(30):
-        T, S, d = rng.randint(1, 3), rng.randint(2, 3), rng.randint(2, 4)
-        mask = torch.tensor([[rng.random() < 0.6 for _ in range(S)] for _ in range(T)])
-        mask[:, 0] = True  # nobody looks at nothing
-        mask[0, 1] = False
-        yield random_tensor(rng, T, d), random_tensor(rng, S, d), random_tensor(rng, S, d), mask
+def _attention(rng):
+    T, S, d = rng.randint(1, 3), rng.randint(2, 3), rng.randint(2, 4)
+    mask = torch.tensor([[rng.random() < 0.6 for _ in range(S)] for _ in range(T)])
+    mask[:, 0] = True  # nobody looks at nothing
+    mask[0, 1] = False
+    return random_tensor(rng, T, d), random_tensor(rng, S, d), random_tensor(rng, S, d), mask
 
 
 check_attention = Exercise(
@@ -37,11 +31,12 @@ check_attention = Exercise(
     lambda query, key, value, mask: scaled_dot_product_attention(
         query[None], key[None], value[None], mask[None]
     )[0],
-    _cases_attention,
+    many(30, _attention),
     {
         lambda q, k, v, mask: _scores(q, k, mask).softmax(0).nan_to_num() @ v: "softmax is taken "
         "over the queries. The weights of one query, over all keys, have to add up to 1.",
-        _unscaled: "the scores are not divided by √d (part 1 says what that is for).",
+        lambda q, k, v, mask: _scores(q * math.sqrt(q.shape[1]), k, mask).softmax(1) @ v: "the "
+        "scores are not divided by √d (part 1 says what that is for).",
         _masked_late: "the mask comes after the softmax, and the weights that are left do not add "
         "up to 1. Masked scores are minus infinity before it.",
         lambda q, k, v, mask: _masked_late(q, k, v, torch.ones_like(mask)): "the mask is not used.",
@@ -79,22 +74,15 @@ def _rope_halves(x, base, sign=1, start=0):
     return back
 
 
-def _no_exponent(x, base):
-    return _rope_halves(x, 1.0)
-
-
-def _cases_rope(rng):
-    for _ in range(25):
-        yield (
-            random_tensor(rng, rng.randint(2, 4), rng.choice((2, 4, 6))),
-            float(rng.choice((10, 100))),
-        )
+def _rows(rng):
+    x = random_tensor(rng, rng.randint(2, 4), rng.choice((2, 4, 6)))
+    return x, float(rng.choice((10, 100)))
 
 
 check_rope_halves = Exercise(
     "rope_halves",
     _rope_halves,
-    _cases_rope,
+    many(25, _rows),
     {
         _rope: "neighbouring columns are turned together, as in part 4. Here column j goes with "
         "column j + d/2.",
@@ -102,7 +90,8 @@ check_rope_halves = Exercise(
         "look at the sign of the sine.",
         lambda x, base: _rope_halves(x, base, start=1): "the first row stands at position 0, so "
         "it does not turn at all.",
-        _no_exponent: "all pairs turn at one speed. Pair j turns by base^(-2j/d) a position.",
+        lambda x, base: _rope_halves(x, 1.0): "all pairs turn at one speed. Pair j turns by "
+        "base^(-2j/d) a position.",
         lambda x, base: x: "nothing is turned.",
         lambda x, base: _rope_halves(x, base)[:, _halves_to_neighbours(x.shape[1])]: "the columns "
         "have moved: the pairs stand beside each other. Put column j back at j.",
@@ -131,16 +120,15 @@ def _without_unary(text, i):
     return "".join(found)
 
 
-def _cases_branches(rng):
-    for _ in range(60):
-        text = random_formula(rng, rng.randint(2, 9))
-        yield text, rng.randrange(len(text))
+def _token(rng):
+    text = random_formula(rng, rng.randint(2, 9))
+    return text, rng.randrange(len(text))
 
 
 check_branches = Exercise(
     "branches",
     _branches,
-    _cases_branches,
+    many(60, _token),
     {
         lambda text, i: _branches(text, i)[::-1]: "these are the branches from the root down. "
         "Tree positions put the branch next to the token first.",

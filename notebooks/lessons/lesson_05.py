@@ -6,8 +6,7 @@ import torch
 from rapidfuzz.distance import OSA, Levenshtein
 from torch.nn.functional import normalize
 
-from lessons.cases import random_tensor
-from lessons.exercises import Exercise
+from lessons.exercises import Exercise, many, random_tensor
 from lessons.lesson_03 import matrix
 
 
@@ -38,17 +37,15 @@ def _in_place(string, copy):
     return sum(x != y for x, y in zip(string, copy, strict=False))
 
 
-def _cases_cell_mean(rng):
-    yield ["ab"], ["a"]
-    for _ in range(40):
-        strings = [_string(rng) for _ in range(rng.randint(1, 3))]
-        yield strings, [_edited(rng, string) for string in strings]
+def _strings_and_copies(rng):
+    strings = [_string(rng) for _ in range(rng.randint(1, 3))]
+    return strings, [_edited(rng, string) for string in strings]
 
 
 check_cell_mean = Exercise(
     "cell_mean",
     lambda strings, copies: _mean(Levenshtein.distance, strings, copies),
-    _cases_cell_mean,
+    many(40, _strings_and_copies, (["ab"], ["a"])),
     {
         lambda s, c: _mean(lambda a, b: a != b, s, c): "that is the share of wrong copies. The "
         "cell says how *many* edits a copy is away from its string.",
@@ -59,11 +56,9 @@ check_cell_mean = Exercise(
 )
 
 
-def _cases_swaps(rng):
-    yield from [("ab", "ba"), ("ab", "bc"), ("ab", "ca"), ("a", "aaa")]
-    for _ in range(60):
-        string = _string(rng)
-        yield string, _edited(rng, string)
+def _two_strings(rng):
+    string = _string(rng)
+    return string, _edited(rng, string)
 
 
 def _swaps_if(allowed, a, b):
@@ -85,7 +80,7 @@ BOTH = (
 check_distance_with_swaps = Exercise(
     "distance_with_swaps",
     OSA.distance,
-    _cases_swaps,
+    many(60, _two_strings, ("ab", "ba"), ("ab", "bc"), ("ab", "ca"), ("a", "aaa")),
     {
         Levenshtein.distance: "a swap of two neighbours still counts as two edits.",
         partial(_swaps_if, lambda a, i, b, j: a[i - 1] != b[j - 1]): BOTH,
@@ -153,16 +148,15 @@ def _stops_with_the_first(model, rows, limit):
     return [plan[: min(limit, shortest)] for plan in model.plans]
 
 
-def _cases_decode(rng):
-    for _ in range(30):
-        plans = [_string(rng, 4)[rng.randint(0, 1) :] for _ in range(rng.randint(1, 3))]
-        yield Writer(plans), len(plans), rng.randint(2, 6)
+def _plans(rng):
+    plans = [_string(rng, 4)[rng.randint(0, 1) :] for _ in range(rng.randint(1, 3))]
+    return Writer(plans), len(plans), rng.randint(2, 6)
 
 
 check_decode = Exercise(
     "decode",
     _decode,
-    _cases_decode,
+    many(30, _plans),
     {
         lambda model, rows, limit: [(p + ".")[:limit] for p in model.plans]: "the end token is "
         "kept: it says that the copy is complete, it is not a part of it.",
@@ -172,27 +166,25 @@ check_decode = Exercise(
 )
 
 
-def _more_rows(U, special, d_beta, betas, balanced=True):
-    alpha = normalize(U[special, :-d_beta], dim=0).expand(len(betas), -1)
-    new = torch.cat([alpha, normalize(betas) if balanced else betas], dim=1)
-    return torch.cat([U, normalize(new)])
+def _as_it_is(x, dim=1):
+    return x
 
 
-def _beside(U, special, d_beta, betas):
-    """The shared part as it stands in U, with the random parts beside it."""
-    return torch.cat([U[special, :-d_beta].expand(len(betas), -1), betas], dim=1)
+def _extend(U, special, d_beta, betas, shared=normalize, random=normalize, whole=normalize):
+    """U with more rows; what is done to their shared part, random part and whole."""
+    alpha = shared(U[special : special + 1, :-d_beta]).expand(len(betas), -1)
+    return torch.cat([U, whole(torch.cat([alpha, random(betas)], dim=1))])
 
 
 def _with_mean(U, special, d_beta, betas):
     return torch.cat([U, normalize(U[special:].mean(0, keepdim=True)).expand(len(betas), -1)])
 
 
-def _cases_extend(rng):
-    for _ in range(25):
-        special, d_alpha, d_beta = rng.randint(1, 2), rng.randint(2, 3), rng.randint(1, 3)
-        L, alpha = random_tensor(rng, special, d_alpha), random_tensor(rng, d_alpha)
-        betas, more = (random_tensor(rng, rng.randint(1, 2), d_beta) for _ in range(2))
-        yield matrix(L, [alpha], [betas]), special, d_beta, more
+def _matrix_and_more(rng):
+    special, d_alpha, d_beta = rng.randint(1, 2), rng.randint(2, 3), rng.randint(1, 3)
+    L, alpha = random_tensor(rng, special, d_alpha), random_tensor(rng, d_alpha)
+    betas, more = (random_tensor(rng, rng.randint(1, 2), d_beta) for _ in range(2))
+    return matrix(L, [alpha], [betas]), special, d_beta, more
 
 
 RAW = (
@@ -206,23 +198,17 @@ LENGTHS = (
 
 check_extend = Exercise(
     "extend",
-    _more_rows,
-    _cases_extend,
+    _extend,
+    many(25, _matrix_and_more),
     {
-        lambda *a: _more_rows(*a, balanced=False): RAW,
-        lambda U, special, d_beta, betas: torch.cat([U, _beside(U, special, d_beta, betas)]): RAW,
-        lambda U, special, d_beta, betas: torch.cat(
-            [U, normalize(_beside(U, special, d_beta, betas))]
-        ): RAW,
+        lambda *a: _extend(*a, random=_as_it_is): RAW,
+        lambda *a: _extend(*a, _as_it_is, _as_it_is, _as_it_is): RAW,
+        lambda *a: _extend(*a, _as_it_is, _as_it_is): RAW,
         _with_mean: "the mean of the letters' rows is one row for all new letters: nothing tells "
         "them apart.",
-        lambda U, special, d_beta, betas: torch.cat(
-            [U, _beside(U, special, d_beta, normalize(betas))]
-        ): LENGTHS,
-        lambda U, special, d_beta, betas: torch.cat(
-            [U, normalize(_beside(U, special, d_beta, normalize(betas)))]
-        ): LENGTHS,
-        lambda U, special, d_beta, betas: _more_rows(U, special, d_beta, betas)[len(U) :]: "these "
-        "are the new rows only. U keeps the old ones, above them.",
+        lambda *a: _extend(*a, shared=_as_it_is, whole=_as_it_is): LENGTHS,
+        lambda *a: _extend(*a, shared=_as_it_is): LENGTHS,
+        lambda U, *a: _extend(U, *a)[len(U) :]: "these are the new rows only. U keeps the old "
+        "ones, above them.",
     },
 )

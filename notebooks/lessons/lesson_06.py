@@ -6,20 +6,18 @@ from itertools import groupby
 import numpy as np
 from scipy.stats import pearsonr, rankdata, spearmanr
 
-from lessons.exercises import Exercise
 from itekit.random_vectors import METHODS, sampling_set_size
 from itekit.search.analysis import KEYS, pairs
 from itekit.search.settings import ROWS
+from lessons.exercises import Exercise, many
 
 
-def _cases_ranks(rng):
-    for _ in range(30):
-        n = rng.randint(3, 6)
-        x, y = ([round(rng.expovariate(0.2), 1) for _ in range(n)] for _ in range(2))
-        if rng.random() < 0.5:
-            y[0] = y[1]  # a tie
-        if len(set(y)) > 1 < len(set(x)):
-            yield x, y
+def _two_lists(rng):
+    n = rng.randint(3, 6)
+    x, y = ([round(rng.expovariate(0.2), 1) for _ in range(n)] for _ in range(2))
+    if rng.random() < 0.5:
+        y[0] = y[1]  # a tie
+    return (x, y) if len(set(y)) > 1 < len(set(x)) else None
 
 
 def _shortcut(x, y):
@@ -27,21 +25,17 @@ def _shortcut(x, y):
     return 1 - 6 * ((rankdata(x) - rankdata(y)) ** 2).sum() / (n * (n * n - 1))
 
 
-def _order(values):
-    return np.argsort(np.array(values))
-
-
 check_rank_correlation = Exercise(
     "rank_correlation",
     lambda x, y: spearmanr(x, y).statistic,
-    _cases_ranks,
+    many(30, _two_lists),
     {
         lambda x, y: pearsonr(x, y)[0]: "that is the correlation of the values. Replace each "
         "value by its rank first.",
-        lambda x, y: pearsonr(_order(x), _order(y))[0]: "argsort says which value comes "
+        lambda *xy: pearsonr(*map(np.argsort, xy))[0]: "argsort says which value comes "
         "first, second, ...; a rank says at which place a value stands: the inverse of it.",
-        lambda x, y: pearsonr(_order(_order(x)), _order(_order(y)))[0]: "equal values have to "
-        "share one rank, the mean of their places; here the order of the list decides.",
+        lambda *xy: pearsonr(*(np.argsort(np.argsort(one)) for one in xy))[0]: "equal values have "
+        "to share one rank, the mean of their places; here the order of the list decides.",
         lambda x, y: pearsonr(rankdata(x, "min"), rankdata(y, "min"))[0]: "equal values share "
         "the smallest of their places; they have to share the mean of them.",
         lambda x, y: pearsonr(rankdata(x, "dense"), rankdata(y, "dense"))[0]: "after equal values "
@@ -65,23 +59,26 @@ def _ranking(records, score=statistics.mean, worst_first=False):
     return sorted(scores, key=scores.get, reverse=worst_first)
 
 
-def _cases_ranking(rng):
-    runs = [(4, 1.0), (4, 2.0), (4, 9.0), (8, 3.0)]  # the mean and the median disagree
-    yield ([{"method": "normal", "d_beta": d, "edit_distance": y} for d, y in runs],)
-    for _ in range(30):
-        settings = rng.sample([(m, d) for m in METHODS for d in (4, 8, 16)], rng.randint(2, 3))
-        records = [
-            {"method": m, "d_beta": d, "edit_distance": round(rng.uniform(0, 20), 2)}
-            for m, d in settings for _ in range(rng.randint(1, 3))
-        ]  # fmt: skip
-        if len(set(_by_setting(records, statistics.mean).values())) == len(settings):  # no ties
-            yield (records,)
+def _record(method, d_beta, distance):
+    return {"method": method, "d_beta": d_beta, "edit_distance": distance}
+
+
+def _records(rng):
+    settings = rng.sample([(m, d) for m in METHODS for d in (4, 8, 16)], rng.randint(2, 3))
+    every = [setting for setting in settings for _ in range(rng.randint(1, 3))]
+    records = [_record(*setting, round(rng.uniform(0, 20), 2)) for setting in every]
+    ties = len(set(_by_setting(records, statistics.mean).values())) < len(settings)
+    return None if ties else (records,)
+
+
+# The mean and the median disagree.
+SKEWED = [_record("normal", *run) for run in ((4, 1.0), (4, 2.0), (4, 9.0), (8, 3.0))]
 
 
 check_ranking = Exercise(
     "ranking",
     _ranking,
-    _cases_ranking,
+    many(30, _records, (SKEWED,)),
     {
         lambda records: _ranking(records, min): "settings are ranked by their best seed, and "
         "the one with the most seeds has the most luck (part 3). Rank by the mean.",
@@ -101,26 +98,22 @@ def _paired_change(records, feature):
 
 
 def _change_of_means(records, feature):
-    means = [
-        statistics.mean(r["edit_distance"] for r in records if r[feature] == on) for on in (1, 0)
-    ]
-    return means[0] - means[1]
+    sides = [[r["edit_distance"] for r in records if r[feature] == on] for on in (1, 0)]
+    return statistics.mean(sides[0]) - statistics.mean(sides[1])
 
 
-def _cases_pairs(rng):
+def _settings(rng):
     every = [dict(zip(KEYS, ("normal", 8, *on), strict=True)) for on in ROWS]
-    for _ in range(60):
-        settings = rng.sample(every, rng.randint(3, 5))
-        records = [s | {"edit_distance": round(rng.uniform(0, 20), 1)} for s in settings]
-        feature = rng.choice(("f_bn", "adacos"))
-        if pairs(records, feature):
-            yield records, feature
+    settings = rng.sample(every, rng.randint(3, 5))
+    records = [s | {"edit_distance": round(rng.uniform(0, 20), 1)} for s in settings]
+    feature = rng.choice(("f_bn", "adacos"))
+    return (records, feature) if pairs(records, feature) else None
 
 
 check_paired_change = Exercise(
     "paired_change",
     _paired_change,
-    _cases_pairs,
+    many(60, _settings),
     {
         _change_of_means: "that is the difference of two means over different settings: what "
         "else is on in them plays a part. Compare pairs that differ in the feature alone.",
@@ -135,22 +128,22 @@ check_paired_change = Exercise(
 
 
 def _usable(settings, characters):
-    sizes = [sampling_set_size(*setting) for setting in settings]
-    return [s for s, n in zip(settings, sizes, strict=True) if n is None or n >= characters]
+    return [s for s in settings if (n := sampling_set_size(*s)) is None or n >= characters]
 
 
-def _cases_usable(rng):
-    yield [("neighboring_points", 3), ("normal", 2), ("hypercube_vertices", 5)], 27
-    for _ in range(30):
-        settings = [(m, d) for m in METHODS for d in rng.sample(range(2, 9), 2)]
-        edges = [n + k for s in settings if (n := sampling_set_size(*s)) for k in (0, 1)]
-        yield rng.sample(settings, 3), rng.choice(edges)
+def _sets(rng):
+    settings = [(m, d) for m in METHODS for d in rng.sample(range(2, 9), 2)]
+    edges = [n + k for s in settings if (n := sampling_set_size(*s)) for k in (0, 1)]
+    return rng.sample(settings, 3), rng.choice(edges)
+
+
+LACKS_ZERO = [("neighboring_points", 3), ("normal", 2), ("hypercube_vertices", 5)], 27
 
 
 check_usable = Exercise(
     "usable",
     _usable,
-    _cases_usable,
+    many(30, _sets, LACKS_ZERO),
     {
         lambda settings, m: [
             s for s in settings if (n := sampling_set_size(*s)) and n >= m

@@ -2,10 +2,9 @@
 
 import math
 
-from lessons.cases import chance, random_formula
-from lessons.exercises import Exercise
 from itekit.logic.formulas import Formula
 from itekit.logic.prefix import parse_prefix
+from lessons.exercises import Exercise, chance, many, random_formula
 
 
 def _bracketed(formula: Formula) -> str:
@@ -24,35 +23,27 @@ def _mirrored(formula: Formula) -> Formula:
     return Formula(formula.operator, operands, formula.name)
 
 
-def _cases_infix(rng):
-    for _ in range(50):
-        yield (random_formula(rng, rng.randint(1, 9)),)
-
-
-def _bare(text):
-    return text.replace("(", "").replace(")", "").replace(" ", "")
-
-
-def _no_brackets(text):
-    return _infix(text).replace("(", "").replace(")", "")
+def _without(marks, text):
+    return text.translate(dict.fromkeys(map(ord, marks)))
 
 
 check_infix = Exercise(
     "infix",
     _infix,
-    _cases_infix,
+    many(50, lambda rng: (random_formula(rng, rng.randint(1, 9)),)),
     {
-        _no_brackets: "the brackets are missing: a U b & c could be read in two ways.",
+        lambda text: _without("()", _infix(text)): "the brackets are missing: "
+        "a U b & c could be read in two ways.",
         lambda text: _bracketed(_mirrored(parse_prefix(text))): "the operands are exchanged: the "
         "first one in the text is the left one.",
         lambda text: text: "that is the prefix text itself.",
     },
     {
         lambda answer, expected, text: (
-            answer.replace(" ", "") == expected.replace(" ", "")
+            _without(" ", answer) == _without(" ", expected)
         ): "only the spaces differ: one on each side of & and U, none after ! and X.",
         lambda answer, expected, text: (
-            _bare(answer) == _bare(expected)
+            _without("() ", answer) == _without("() ", expected)
         ): "only the brackets differ: a pair around each & and U, the outermost too, no others.",
     },
 )
@@ -91,19 +82,17 @@ def _lasso(rng):
     return [*range(1, length), rng.randrange(length)]
 
 
-def _cases_globally(rng):
-    yield {0, 1, 3, 4}, [1, 2, 3, 4, 3]
-    yield {1, 2}, [1, 2, 0]
-    yield {2}, [1, 2, 1]
-    for _ in range(50):
-        after = _lasso(rng)
-        yield set(chance(rng, 0.8, range(len(after)))), after
+def _times_of_f(rng):
+    after = _lasso(rng)
+    return set(chance(rng, 0.8, range(len(after)))), after
 
+
+LASSOS = ({0, 1, 3, 4}, [1, 2, 3, 4, 3]), ({1, 2}, [1, 2, 0]), ({2}, [1, 2, 1])
 
 check_globally = Exercise(
     "globally",
     _globally,
-    _cases_globally,
+    many(50, _times_of_f, *LASSOS),
     {
         lambda f, after: set(f): "that says where f holds now. G f asks for it at all later times.",
         _eventually: "that is F f: at some later time. G f is at all of them.",
@@ -125,18 +114,15 @@ def _until(f, g, after):
     return found
 
 
-def _cases_release(rng):
-    yield set(), {0}, [0]
-    yield {0}, {0}, [1, 1]
-    for _ in range(60):
-        after = _lasso(rng)
-        yield *(set(chance(rng, 0.6, range(len(after)))) for _ in "fg"), after
+def _times_of_both(rng):
+    after = _lasso(rng)
+    return *(set(chance(rng, 0.6, range(len(after)))) for _ in "fg"), after
 
 
 check_release = Exercise(
     "release",
     _fixpoint,
-    _cases_release,
+    many(60, _times_of_both, (set(), {0}, [0]), ({0}, {0}, [1, 1])),
     {
         _until: "that is f U g. In f R g it is g that holds, up to and with the time when f does.",
         lambda f, g, after: _fixpoint(f, g, after, greatest=False): "f need never come, as long "
@@ -153,10 +139,8 @@ def _step_allows(step, letter):
 
 
 def _times(prefix, cycle, count):
-    return [
-        prefix[t] if t < len(prefix) else cycle[(t - len(prefix)) % len(cycle)]
-        for t in range(count)
-    ]
+    turns = -(-count // len(cycle))
+    return [*prefix, *cycle * turns][:count]
 
 
 def _allows(steps, loop, prefix, cycle, count=None):
@@ -167,8 +151,8 @@ def _allows(steps, loop, prefix, cycle, count=None):
 
 
 def _closed_world(steps, loop, prefix, cycle):
-    exact = lambda part: [{n: s.get(n, False) for n in "ab"} for s in part]  # noqa: E731
-    return _allows(exact(steps), exact(loop), prefix, cycle)
+    exact = ([{n: s.get(n, False) for n in "ab"} for s in part] for part in (steps, loop))
+    return _allows(*exact, prefix, cycle)
 
 
 def _once(steps, loop, prefix, cycle):
@@ -187,26 +171,23 @@ def _turned(steps, loop, prefix, cycle):
     return _allows(steps, loop, prefix, cycle)
 
 
-def _cases_allows(rng):
-    yield [], [{"a": True}, {}], [], [{"a"}, set(), set()]
-    for _ in range(120):
-        steps, loop = (
-            [
-                {n: rng.random() < 0.5 for n in chance(rng, 0.4, "ab")}
-                for _ in range(rng.randint(k, 2))
-            ]
-            for k in (0, 1)
-        )
-        turned = _times(steps, loop, 6)
-        letters = [{n for n in "ab" if s.get(n, rng.random() < 0.5)} for s in turned]
-        start = rng.randint(0, 2)
-        yield steps, loop, letters[:start], letters[start : start + rng.randint(1, 3)]
+def _random_steps(rng, least):
+    count = rng.randint(least, 2)
+    return [{n: rng.random() < 0.5 for n in chance(rng, 0.4, "ab")} for _ in range(count)]
+
+
+def _trace_and_word(rng):
+    steps, loop = _random_steps(rng, 0), _random_steps(rng, 1)
+    turned = _times(steps, loop, 6)
+    letters = [{n for n in "ab" if s.get(n, rng.random() < 0.5)} for s in turned]
+    start = rng.randint(0, 2)
+    return steps, loop, letters[:start], letters[start : start + rng.randint(1, 3)]
 
 
 check_allows = Exercise(
     "allows",
     _allows,
-    _cases_allows,
+    many(120, _trace_and_word, ([], [{"a": True}, {}], [], [{"a"}, set(), set()])),
     {
         _once: "the cycles have different lengths, so that they meet in other ways at later "
         "turns. Go on until both are back where they were together.",

@@ -1,21 +1,11 @@
 """Exercises of notebook 08: teacher forcing, batches by length, beam search."""
 
-from lessons.exercises import Exercise
-
-
-def _teacher_forcing(tokens, start, end):
-    return [start, *tokens], [*tokens, end]
-
-
-def _cases_teacher_forcing(rng):
-    for _ in range(25):
-        yield [rng.randint(3, 9) for _ in range(rng.randint(0, 5))], 2, 1
-
+from lessons.exercises import Exercise, many
 
 check_teacher_forcing = Exercise(
     "teacher_forcing",
-    _teacher_forcing,
-    _cases_teacher_forcing,
+    lambda tokens, start, end: ([start, *tokens], [*tokens, end]),
+    many(25, lambda rng: ([rng.randint(3, 9) for _ in range(rng.randint(0, 5))], 2, 1)),
     {
         lambda tokens, start, end: ([start, *tokens, end], [start, *tokens, end]): "inputs and "
         "targets are the same, so the decoder is shown what it has to say. Shift them by one.",
@@ -43,17 +33,16 @@ def _batches(lengths, size, pool, by=None, keep_rest=False):
     return [batch for batch in cut if keep_rest or len(batch) == size]
 
 
-def _cases_batches(rng):
-    for _ in range(40):
-        size = rng.randint(1, 3)
-        lengths = [rng.randint(1, 9) for _ in range(rng.randint(size, 12))]
-        yield lengths, size, size * rng.randint(2, 3)
+def _lengths(rng):
+    size = rng.randint(1, 3)
+    lengths = [rng.randint(1, 9) for _ in range(rng.randint(size, 12))]
+    return lengths, size, size * rng.randint(2, 3)
 
 
 check_batches = Exercise(
     "batches",
     _batches,
-    _cases_batches,
+    many(40, _lengths),
     {
         lambda lengths, size, pool: _batches(lengths, size, len(lengths)): "everything is sorted "
         "at once: batches would hold the same problems in every epoch. Sort within each pool.",
@@ -93,22 +82,19 @@ def _each_its_best(going, log_p, K, end):
     )
 
 
-def _cases_beam_step(rng):
-    for _ in range(60):
-        K, V = rng.randint(1, 3), rng.randint(4, 5)
-        scores = sorted(rng.sample(range(1, 300), rng.randint(1, K)))
-        length = rng.randint(0, 2) if len(scores) > 1 else 0
-        going = [
-            (tuple(rng.randrange(1, V) for _ in range(length)), -score / 100) for score in scores
-        ]
-        sums = iter(rng.sample(range(301, 700), V * len(going)))  # no two are alike
-        yield going, [[(score - next(sums)) / 100 for _ in range(V)] for score in scores], K, 0
+def _beams(rng):
+    K, V = rng.randint(1, 3), rng.randint(4, 5)
+    scores = sorted(rng.sample(range(1, 300), rng.randint(1, K)))
+    length = rng.randint(0, 2) if len(scores) > 1 else 0
+    going = [(tuple(rng.randrange(1, V) for _ in range(length)), -s / 100) for s in scores]
+    sums = iter(rng.sample(range(301, 700), V * len(going)))  # no two are alike
+    return going, [[(score - next(sums)) / 100 for _ in range(V)] for score in scores], K, 0
 
 
 check_beam_step = Exercise(
     "beam_step",
     _beam_step,
-    _cases_beam_step,
+    many(60, _beams),
     {
         lambda *a: _beam_step(*a, candidates=1): "only K continuations are looked at. If some of "
         "them end, fewer than K beginnings go on: look at 2K.",

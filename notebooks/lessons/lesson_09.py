@@ -2,10 +2,9 @@
 
 from itertools import product
 
-from lessons.cases import chance, random_formula
-from lessons.exercises import Exercise
 from itekit.logic import bits
 from itekit.logic.perturbation import collides
+from lessons.exercises import Exercise, chance, many, random_formula
 
 NAMES = "abc"
 
@@ -14,18 +13,12 @@ def _names(formula):
     return sorted(set(formula) & set(NAMES))
 
 
+def _free(formula, given):
+    return [name for name in _names(formula) if name not in given]
+
+
 def _is_right(formula, given):
-    free = [name for name in _names(formula) if name not in given]
-    return bits.implied_by(formula, free, given)
-
-
-def _some_completion(formula, given):
-    free = [name for name in _names(formula) if name not in given]
-    return bits.table(formula, free, given) != 0
-
-
-def _missing_is_false(formula, given):
-    return _is_right(formula, {name: given.get(name, 0) for name in NAMES})
+    return bits.implied_by(formula, _free(formula, given), given)
 
 
 def _three_values(formula, given):
@@ -53,22 +46,21 @@ def _formula(rng, largest=9):
     return random_formula(rng, rng.randint(1, largest), "!", "&&||=^", NAMES)
 
 
-def _cases_is_right(rng):
-    yield "|a!a", {}
-    yield "|&a!b&bc", {"a": 1, "c": 1}
-    for _ in range(100):
-        formula = _formula(rng)
-        yield formula, {name: rng.randint(0, 1) for name in chance(rng, 0.5, _names(formula))}
+def _formula_and_values(rng):
+    formula = _formula(rng)
+    return formula, {name: rng.randint(0, 1) for name in chance(rng, 0.5, _names(formula))}
 
 
 check_is_right = Exercise(
     "is_right",
     _is_right,
-    _cases_is_right,
+    many(100, _formula_and_values, ("|a!a", {}), ("|&a!b&bc", {"a": 1, "c": 1})),
     {
-        _missing_is_false: "a name without a value is taken for false. It is free: the formula "
-        "has to be true for both of its values.",
-        _some_completion: "one completion that makes it true is not enough: all of them have to.",
+        lambda formula, given: _is_right(formula, dict.fromkeys(NAMES, 0) | given): "a name "
+        "without a value is taken for false. It is free: the formula has to be true for both of "
+        "its values.",
+        lambda formula, given: bits.table(formula, _free(formula, given), given) != 0: "one "
+        "completion that makes it true is not enough: all of them have to.",
         _three_values: "three values forget that all occurrences of a name have the same value "
         "(part 3): go through the completions.",
     },
@@ -107,17 +99,10 @@ def _label(formula):
     return "".join(f"{name}{int(value)}" for name, value in found.items())
 
 
-def _cases_primes(rng):
-    yield ("|&a!b&bc",)
-    yield ("|a&bc",)
-    for _ in range(25):
-        yield (_formula(rng),)
-
-
 check_prime_implicants = Exercise(
     "prime_implicants",
     _primes,
-    _cases_primes,
+    many(25, lambda rng: (_formula(rng),), ("|&a!b&bc",), ("|a&bc",)),
     {
         lambda formula: _texts(_implicants(formula)): "all right assignments are listed. Minimal "
         "are those of which no literal can be left out.",
@@ -134,12 +119,10 @@ check_prime_implicants = Exercise(
 )
 
 
-def _cases_merges(rng):
-    yield "&a|bc", "a1c1"
-    for _ in range(80):
-        formula = _formula(rng, 7)
-        if label := _label(formula):
-            yield formula, label
+def _formula_and_label(rng):
+    formula = _formula(rng, 7)
+    label = _label(formula)
+    return (formula, label) if label else None
 
 
 def _label_names(label):
@@ -149,7 +132,7 @@ def _label_names(label):
 check_merges = Exercise(
     "merges",
     lambda formula, label: collides(formula, label, NAMES),
-    _cases_merges,
+    many(80, _formula_and_label, ("&a|bc", "a1c1")),
     {
         lambda formula, label: set(_names(formula)) != set(_label_names(label)): "a name that the "
         "label lacks is not enough: it merges only if another one is given its name.",

@@ -4,7 +4,7 @@ import math
 
 from scipy.stats import binom, binomtest
 
-from lessons.exercises import Exercise
+from lessons.exercises import Exercise, many
 
 Z = 1.959964
 
@@ -14,8 +14,10 @@ def _cells(samples, correct):
     return [(n, k) for ns, ks in rows for n, k in zip(ns, ks, strict=True)]
 
 
-def _over_cells(samples, correct):
-    rates = [k / n for n, k in _cells(samples, correct) if n]
+def _over_cells(samples, correct, empty=()):
+    """The mean rate of the cells; `empty`: those that a cell without problems counts as."""
+    cells = _cells(samples, correct)
+    rates = [rate for n, k in cells for rate in ([k / n] if n else empty)]
     return sum(rates) / len(rates)
 
 
@@ -23,27 +25,21 @@ def _over_problems(samples, correct):
     return sum(map(sum, correct)) / sum(map(sum, samples))
 
 
-def _empty_as_zero(samples, correct):
-    rates = [k / n if n else 0.0 for n, k in _cells(samples, correct)]
-    return sum(rates) / len(rates)
-
-
-def _cases_grid(rng):
-    for _ in range(30):
-        wide, high = rng.randint(2, 4), rng.randint(1, 3)
-        samples = [[rng.choice((0, 1, 3, 20)) for _ in range(wide)] for _ in range(high)]
-        samples[0][:2] = [20, 0]
-        yield samples, [[rng.randint(0, n) for n in row] for row in samples]
+def _grid(rng):
+    wide, high = rng.randint(2, 4), rng.randint(1, 3)
+    samples = [[rng.choice((0, 1, 3, 20)) for _ in range(wide)] for _ in range(high)]
+    samples[0][:2] = [20, 0]
+    return samples, [[rng.randint(0, n) for n in row] for row in samples]
 
 
 check_means = Exercise(
     "means",
     lambda *grid: (_over_cells(*grid), _over_problems(*grid)),
-    _cases_grid,
+    many(30, _grid),
     {
         lambda *grid: (_over_problems(*grid), _over_cells(*grid)): "the two means are exchanged: "
         "the one over cells comes first.",
-        lambda *grid: (_empty_as_zero(*grid), _over_problems(*grid)): "a cell without problems "
+        lambda *grid: (_over_cells(*grid, [0.0]), _over_problems(*grid)): "a cell without problems "
         "counts as one where everything is wrong: leave it out.",
         lambda *grid: (_over_cells(*grid),) * 2: "over *problems* each problem weighs the same, "
         "so that a full cell counts for more than one with a single problem.",
@@ -53,26 +49,25 @@ check_means = Exercise(
 )
 
 
-def _ceiling(samples, known, last=0):
-    return sum(map(sum, samples[: known + last])) / sum(map(sum, samples))
+def _ceiling(samples, known):
+    return sum(map(sum, samples[:known])) / sum(map(sum, samples))
 
 
-def _cases_ceiling(rng):
-    for _ in range(30):
-        high, wide = rng.randint(2, 5), rng.randint(2, 3)
-        samples = [[rng.randint(0, 20) for _ in range(wide)] for _ in range(high)]
-        samples[0][0] += 1
-        yield samples, rng.randint(1, high - 1)
+def _samples(rng):
+    high, wide = rng.randint(2, 5), rng.randint(2, 3)
+    samples = [[rng.randint(0, 20) for _ in range(wide)] for _ in range(high)]
+    samples[0][0] += 1
+    return samples, rng.randint(1, high - 1)
 
 
 check_ceiling = Exercise(
     "ceiling",
     _ceiling,
-    _cases_ceiling,
+    many(30, _samples),
     {
         lambda samples, known: known / len(samples): "that is the share of the *rows*. The rows "
         "hold different numbers of problems.",
-        lambda samples, known: _ceiling(samples, known, -1): "one row is missing: the first row "
+        lambda samples, known: _ceiling(samples, known - 1): "one row is missing: the first row "
         "is for formulas with 1 AP, so the first `known` rows can be read.",
         lambda samples, known: 1 - _ceiling(samples, known): "that is the share that cannot be "
         "read.",
@@ -96,67 +91,60 @@ def _pairs(results, ahead):
     return {(a, b) for a in results for b in results if a != b and ahead(*results[a], *results[b])}
 
 
-def _ahead(results):
-    return _pairs(results, _newcombe)
-
-
 def _apart(k1, n1, k2, n2):
     return _wilson(k1, n1)[0] > _wilson(k2, n2)[1]
 
 
-def _cases_ahead(rng):
-    for _ in range(60):
-        results = {}
-        for name in rng.sample(("proposed", "alpha-renaming", "plain"), rng.randint(2, 3)):
-            n = rng.choice((20, 100, 400))
-            results[name] = (round(n * rng.uniform(0.4, 0.7)), n)
-        yield (results,)
+def _results(rng):
+    results = {}
+    for name in rng.sample(("proposed", "alpha-renaming", "plain"), rng.randint(2, 3)):
+        n = rng.choice((20, 100, 400))
+        results[name] = (round(n * rng.uniform(0.4, 0.7)), n)
+    return (results,)
 
 
 check_ahead = Exercise(
     "ahead",
-    _ahead,
-    _cases_ahead,
+    lambda results: _pairs(results, _newcombe),
+    many(60, _results),
     {
         lambda results: _pairs(results, lambda k, n, j, m: k / n > j / m): "the higher rate wins, "
         "whatever chance can do. Ask whether the interval of the difference lies above 0.",
         lambda results: _pairs(results, _apart): "intervals of single rates may overlap, and the "
         "difference be real all the same: use the interval of the difference.",
-        lambda results: {(b, a) for a, b in _ahead(results)}: "the pairs are turned round: the "
-        "method that is ahead comes first.",
+        lambda results: {(b, a) for a, b in _pairs(results, _newcombe)}: "the pairs are "
+        "turned round: the method that is ahead comes first.",
     },
 )
-
-
-def _sign_test(first, second):
-    wins, losses = _only(first, second), _only(second, first)
-    return binomtest(wins, wins + losses).pvalue if wins + losses else 1.0
 
 
 def _only(first, second):
     return sum(a and not b for a, b in zip(first, second, strict=True))
 
 
-def _one_sided(first, second):
+def _sign_test(first, second, one_sided=False):
     wins, losses = _only(first, second), _only(second, first)
-    return float(binom.sf(max(wins, losses) - 1, wins + losses, 0.5)) if wins + losses else 1.0
+    if not wins + losses:
+        return 1.0
+    if one_sided:
+        return float(binom.sf(max(wins, losses) - 1, wins + losses, 0.5))
+    return binomtest(wins, wins + losses).pvalue
 
 
-def _cases_sign(rng):
-    yield [True, True, True], [False, False, False]
-    for _ in range(40):
-        n = rng.randint(2, 9)
-        yield tuple([rng.random() < p for _ in range(n)] for p in (0.8, 0.3))
+def _two_methods(rng):
+    n = rng.randint(2, 9)
+    return tuple([rng.random() < p for _ in range(n)] for p in (0.8, 0.3))
 
 
 check_sign_test = Exercise(
     "sign_test",
     _sign_test,
-    _cases_sign,
+    many(40, _two_methods, ([True] * 3, [False] * 3)),
     {
         lambda first, second: binomtest(_only(first, second), len(first)).pvalue: "problems that "
         "both or neither solve say nothing about who is better: leave them out.",
-        _one_sided: "that is one-sided. Nobody said beforehand which of the two is better.",
+        lambda *both: _sign_test(*both, one_sided=True): "that is one-sided. Nobody said "
+        "beforehand which of the two is better.",
         lambda first, second: binomtest(sum(first), len(first), sum(second) / len(second)).pvalue: (
             "that compares two rates as if each had its own problems; these are the same ones."
         ),

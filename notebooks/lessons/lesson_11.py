@@ -3,9 +3,8 @@
 from collections import Counter
 
 from itekit.alpha import alpha_covariance, used_tokens
-from lessons.cases import random_formula
-from lessons.exercises import Exercise
 from itekit.logic.perturbation import perturb, published_perturbation
+from lessons.exercises import Exercise, many, one_by_one, random_formula
 
 NAMES = "abc"
 
@@ -14,31 +13,20 @@ def _last_first(formula, label):
     return perturb(formula, label, NAMES[::-1])
 
 
-def _replaced(text, order):
-    table = dict(zip(order, NAMES[::-1], strict=False))
-    return "".join(table.get(token, token) for token in text)
-
-
 def _trace(rng):
     steps = [rng.choice(("1", "a", "b", "c", "!b", "&ac", "&bc", "!c")) for _ in range(3)]
     return "".join(step + ";" for step in steps[: rng.randint(0, 2)]) + "{" + steps[2] + "}"
 
 
 def _one_by_one(formula, label):
-    for old, new in zip(used_tokens(label + formula, NAMES), NAMES[::-1], strict=False):
-        formula, label = formula.replace(old, new), label.replace(old, new)
-    return formula, label
-
-
-def _cases_perturb(rng):
-    for _ in range(60):
-        yield random_formula(rng, rng.randint(1, 8)), _trace(rng)
+    order = used_tokens(label + formula, NAMES)
+    return one_by_one(zip(order, NAMES[::-1], strict=False), formula, label)
 
 
 check_perturb_backwards = Exercise(
     "perturb_backwards",
     _last_first,
-    _cases_perturb,
+    many(60, lambda rng: (random_formula(rng, rng.randint(1, 8)), _trace(rng))),
     {
         lambda f, y: published_perturbation(f, y, NAMES[::-1]): "only the label's APs are renamed, "
         "and one that the formula alone has may merge with them: give it a name that is left.",
@@ -76,19 +64,15 @@ def _every_ap(labels):
     return {name: counts[name] / counts.total() for name in NAMES}
 
 
-def _cases_shares(rng):
-    for _ in range(40):
-        yield (
-            ["{1}"] * rng.randint(0, 1)
-            + ["b;{a}"]
-            + [_trace(rng) for _ in range(rng.randint(1, 4))],
-        )
+def _labels(rng):
+    without = ["{1}"] * rng.randint(0, 1)
+    return (without + ["b;{a}"] + [_trace(rng) for _ in range(rng.randint(1, 4))],)
 
 
 check_first_shares = Exercise(
     "first_shares",
     _first_shares,
-    _cases_shares,
+    many(40, _labels),
     {
         _over_all: "labels without any AP are counted in the total. Shares of the labels that "
         "have one add up to 1.",
@@ -109,28 +93,25 @@ def _pooled(before, after):
 
 
 def _share_of_forms(before, after):
-    mean = lambda side: sum(1 - len(set(x)) / len(x) for x in side) / len(side)  # noqa: E731
-    return mean(before) - mean(after)
+    sums = [sum(1 - len(set(x)) / len(x) for x in side) for side in (before, after)]
+    return (sums[0] - sums[1]) / len(before)
 
 
 def _zero_for_one(before, after):
-    value = lambda x: alpha_covariance(x) if len(x) > 1 else 0.0  # noqa: E731
-    return sum(value(x) - value(y) for x, y in zip(before, after, strict=True)) / len(before)
+    sums = [sum(alpha_covariance(x) for x in side if len(x) > 1) for side in (before, after)]
+    return (sums[0] - sums[1]) / len(before)
 
 
-def _cases_drop(rng):
-    for _ in range(40):
-        sizes = [rng.choice((3, 6)) for _ in range(rng.randint(1, 3))] + [1] * rng.randint(0, 1)
-        yield tuple(
-            [[rng.choice(("{a}", "{b}", "b;{1}")[:variety]) for _ in range(n)] for n in sizes]
-            for variety in (2, 3)
-        )
+def _answers(rng):
+    sizes = [rng.choice((3, 6)) for _ in range(rng.randint(1, 3))] + [1] * rng.randint(0, 1)
+    said = ("{a}", "{b}", "b;{1}")
+    return tuple([[rng.choice(said[:k]) for _ in range(n)] for n in sizes] for k in (2, 3))
 
 
 check_covariance_drop = Exercise(
     "covariance_drop",
     _drop,
-    _cases_drop,
+    many(40, _answers),
     {
         _pooled: "all answers are thrown into one set. Alpha-covariance is of *one* problem's "
         "forms; take the mean over problems.",

@@ -3,13 +3,9 @@
 from itertools import permutations
 
 from itekit.alpha import Renaming, alpha_covariance
-from lessons.exercises import Exercise
+from lessons.exercises import Exercise, many, one_by_one, replaced
 
 NAMES = "abcd"
-
-
-def _replaced(text, table):
-    return "".join(table.get(token, token) for token in text)
 
 
 def _undo(answer, renaming):
@@ -17,32 +13,27 @@ def _undo(answer, renaming):
 
 
 def _undo_one_by_one(answer, renaming):
-    for old, new in renaming.items():
-        answer = answer.replace(new, old)
-    return answer
+    return one_by_one([(new, old) for old, new in renaming.items()], answer)[0]
 
 
-def _bijection(rng, names=NAMES):
-    return dict(zip(names, rng.sample(names, len(names)), strict=True))
-
-
-def _cases_undo(rng):
-    yield "a1b0", {"a": "b", "b": "a"}
-    for _ in range(40):
-        yield "".join(f"{n}{rng.randint(0, 1)}" for n in rng.sample(NAMES, 2)), _bijection(rng)
+def _answer_and_renaming(rng):
+    answer = "".join(f"{n}{rng.randint(0, 1)}" for n in rng.sample(NAMES, 2))
+    return answer, dict(zip(NAMES, rng.sample(NAMES, 4), strict=True))
 
 
 check_undo = Exercise(
     "undo",
     _undo,
-    _cases_undo,
+    many(40, _answer_and_renaming, ("a1b0", {"a": "b", "b": "a"})),
     {
-        _replaced: "that renames once more. Undoing needs the arrows turned round.",
+        replaced: "that renames once more. Undoing needs the arrows turned round.",
         _undo_one_by_one: "names are replaced one after the other, so that one that has just been "
         "restored is changed again.",
         lambda answer, renaming: answer: "nothing is undone.",
     },
 )
+
+# the solvers of the cases
 
 
 def first_in_the_formula(formula):
@@ -65,17 +56,11 @@ def two_in_the_alphabet(formula):
     return "1".join(sorted(token for token in formula if token in NAMES)[:2]) + "1"
 
 
-SOLVERS = (
-    first_in_the_formula,
-    first_in_the_alphabet,
-    always_a1,
-    says_nothing,
-    two_in_the_alphabet,
-)
+SOLVERS = first_in_the_formula, first_in_the_alphabet, always_a1, says_nothing, two_in_the_alphabet
 
 
 def _answers(solver, formula, renamings, undo=_undo):
-    return [undo(solver(_replaced(formula, r)), r) for r in renamings]
+    return [undo(solver(replaced(formula, r)), r) for r in renamings]
 
 
 def _covariance_of(solver, formula, renamings):
@@ -89,21 +74,20 @@ def _order_kept(solver, formula, renamings):
     return alpha_covariance([_undo(a, r) for a, r in zip(found, ordered, strict=True)])
 
 
-def _cases_covariance(rng):
-    for _ in range(40):
-        formula = "||" + "".join(rng.sample(NAMES, 3))
-        orders = rng.sample(list(permutations(NAMES)), rng.randint(2, 5))
-        yield rng.choice(SOLVERS), formula, [dict(zip(NAMES, o, strict=True)) for o in orders]
+def _solver_and_renamings(rng):
+    formula = "||" + "".join(rng.sample(NAMES, 3))
+    orders = rng.sample(list(permutations(NAMES)), rng.randint(2, 5))
+    return rng.choice(SOLVERS), formula, [dict(zip(NAMES, o, strict=True)) for o in orders]
 
 
 check_covariance_of = Exercise(
     "covariance_of",
     _covariance_of,
-    _cases_covariance,
+    many(40, _solver_and_renamings),
     {
         lambda *a: alpha_covariance(_answers(*a, undo=lambda answer, r: answer)): "the renamings "
         "are not undone before the answers are compared: a1 and b1 may be one answer.",
-        lambda *a: alpha_covariance(_answers(*a, undo=_replaced)): "the answer is renamed a second "
+        lambda *a: alpha_covariance(_answers(*a, undo=replaced)): "the answer is renamed a second "
         "time: undoing takes the inverse.",
         _order_kept: "an answer is mapped back with another renaming than the one it was asked "
         "with (part 4).",
@@ -129,7 +113,7 @@ def _values(forms):
 check_possible_values = Exercise(
     "possible_values",
     _values,
-    lambda rng: [(2,), (6,)] + [(rng.randint(3, 12),) for _ in range(8)],
+    many(8, lambda rng: (rng.randint(3, 12),), (2,), (6,)),
     {
         lambda n: [i / n for i in range(n + 1)]: "with n answers |U| is 1 to n, so there are n "
         "values, and the equation divides by n - 1.",
@@ -161,9 +145,10 @@ def _assignment(rng):
 check_covariance_of_meaning = Exercise(
     "covariance_of_meaning",
     _meant,
-    lambda rng: (
-        [(["a1b0", "b0a1"],)]
-        + [([_assignment(rng) for _ in range(rng.randint(2, 6))],) for _ in range(40)]
+    many(
+        40,
+        lambda rng: ([_assignment(rng) for _ in range(rng.randint(2, 6))],),
+        (["a1b0", "b0a1"],),
     ),
     {
         alpha_covariance: "a1b0 and b0a1 are two texts and one assignment: compare them as sets.",

@@ -2,23 +2,22 @@
 
 import math
 
-from lessons.exercises import Exercise
+from lessons.exercises import Exercise, many
 
 
 def _dual_part(n, m, D, d_beta):
     return (n + 1) * (D - d_beta)
 
 
-def _cases_weights(rng):
-    for _ in range(30):
-        D = rng.choice((64, 128, 132))
-        yield rng.randint(3, 14), rng.choice((5, 10, 100, 1000)), D, rng.randint(3, 16)
+def _vocabulary(rng):
+    D = rng.choice((64, 128, 132))
+    return rng.randint(3, 14), rng.choice((5, 10, 100, 1000)), D, rng.randint(3, 16)
 
 
 check_weights = Exercise(
     "weights",
     lambda *a: {"plain": (a[0] + a[1]) * a[2], "proposed": _dual_part(*a)},
-    _cases_weights,
+    many(30, _vocabulary),
     {
         lambda n, m, D, d: {"plain": (n + m) * D, "proposed": (n + 1) * D}: "the random part is "
         "drawn and not learned: learned rows have D - d_beta numbers.",
@@ -38,17 +37,15 @@ def _half(elsewhere, n, D):
     return max(0, math.ceil(elsewhere / D) - n)
 
 
-def _cases_half(rng):
-    yield 640, 3, 64
-    for _ in range(30):
-        D = rng.choice((64, 128, 132))
-        yield D * rng.randint(20, 5000) + rng.choice((0, 0, 1, D // 2)), rng.randint(3, 14), D
+def _model(rng):
+    D = rng.choice((64, 128, 132))
+    return D * rng.randint(20, 5000) + rng.choice((0, 0, 1, D // 2)), rng.randint(3, 14), D
 
 
 check_half = Exercise(
     "half",
     _half,
-    _cases_half,
+    many(30, _model, (640, 3, 64)),
     {
         lambda elsewhere, n, D: math.ceil(elsewhere / D): "the other tokens have rows too, and "
         "are a part of the embedding.",
@@ -68,16 +65,15 @@ def _cache(layers, D, rows, length, source):
     return 4 * 2 * layers * D * rows * (length + source)
 
 
-def _cases_cache(rng):
-    for _ in range(30):
-        D, rows = rng.choice((64, 128)), rng.choice((1, 3, 96, 288))
-        yield rng.choice((2, 4, 6, 8)), D, rows, rng.randint(8, 128), rng.randint(5, 50)
+def _decoding(rng):
+    D, rows = rng.choice((64, 128)), rng.choice((1, 3, 96, 288))
+    return rng.choice((2, 4, 6, 8)), D, rows, rng.randint(8, 128), rng.randint(5, 50)
 
 
 check_cache_bytes = Exercise(
     "cache_bytes",
     _cache,
-    _cases_cache,
+    many(30, _decoding),
     {
         lambda *a: _cache(*a) // 2: "keys *and* values are kept.",
         lambda layers, D, rows, length, source: _cache(layers, D, rows, length, 0): "the keys and "
@@ -100,15 +96,14 @@ def _tokens(lengths, cached, together=False):
     return sum(T if cached else T * (T + 1) // 2 for T in steps)
 
 
-def _cases_tokens(rng):
-    for _ in range(30):
-        yield [rng.randint(1, 40) for _ in range(rng.randint(1, 4))], rng.random() < 0.5
+def _lengths(rng):
+    return [rng.randint(1, 40) for _ in range(rng.randint(1, 4))], rng.random() < 0.5
 
 
 check_tokens_decoded = Exercise(
     "tokens_decoded",
     _tokens,
-    _cases_tokens,
+    many(30, _lengths),
     {
         lambda lengths, cached: _tokens(lengths, True): "without a cache step t runs t tokens "
         "through the layer: 1 + 2 + ... + T.",

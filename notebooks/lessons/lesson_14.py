@@ -2,7 +2,7 @@
 
 import json
 
-from lessons.exercises import Exercise
+from lessons.exercises import Exercise, many
 
 
 def _kept(percent, enough, strict=False, before=False):
@@ -17,14 +17,12 @@ def _kept(percent, enough, strict=False, before=False):
     return kept
 
 
-def _cases_kept(rng):
-    yield [20, 50, 30], 70
-    yield [20, 50, 30], 80
-    for _ in range(30):
-        cuts = sorted(rng.sample(range(1, 100), rng.randint(2, 5)))
-        percent = [b - a for a, b in zip([0, *cuts], [*cuts, 100], strict=True)]
-        if len(set(percent)) == len(percent):  # no ties
-            yield percent, rng.choice((50, 80, 90, max(percent)))
+def _percentages(rng):
+    cuts = sorted(rng.sample(range(1, 100), rng.randint(2, 5)))
+    percent = [b - a for a, b in zip([0, *cuts], [*cuts, 100], strict=True)]
+    if len(set(percent)) < len(percent):
+        return None  # ties
+    return percent, rng.choice((50, 80, 90, max(percent)))
 
 
 def _in_the_order_given(percent, enough):
@@ -38,7 +36,7 @@ def _in_the_order_given(percent, enough):
 check_kept = Exercise(
     "kept",
     _kept,
-    _cases_kept,
+    many(30, _percentages, ([20, 50, 30], 70), ([20, 50, 30], 80)),
     {
         lambda p, enough: _kept(p, enough, before=True): "one token too few: the one with which "
         "the sum reaches the threshold is kept.",
@@ -79,23 +77,21 @@ def _known_names_only(reply, names):
     return _read(reply, names, found)
 
 
-def _cases_read(rng):
-    fixed = ('{"a": true}', "{}", '[["a", true]]', '{"a": 1}', '{"a": "true"}', '{"a": true', "a1")
-    yield from ((reply, "abc") for reply in fixed)
-    yield 'Here it is: {"a": true}', "abc"
-    yield '{"d": true}', "abc"
-    yield '\n{"c": false,\n "a": true}\n', "abc"
-    for _ in range(20):
-        names = "abcdef"[: rng.randint(2, 5)]
-        said = rng.sample("abcdef", rng.randint(1, len(names)))
-        reply = json.dumps({name: rng.random() < 0.5 for name in said})
-        yield rng.choice(("", "", "Answer: ")) + reply, names
+REPLIES = ('{"a": true}', "{}", '[["a", true]]', '{"a": 1}', '{"a": "true"}', '{"a": true', "a1")
+REPLIES += 'Here it is: {"a": true}', '{"d": true}', '\n{"c": false,\n "a": true}\n'
+
+
+def _reply(rng):
+    names = "abcdef"[: rng.randint(2, 5)]
+    said = rng.sample("abcdef", rng.randint(1, len(names)))
+    reply = json.dumps({name: rng.random() < 0.5 for name in said})
+    return rng.choice(("", "", "Answer: ")) + reply, names
 
 
 check_read = Exercise(
     "read",
     _read,
-    _cases_read,
+    many(20, _reply, *((reply, "abc") for reply in REPLIES)),
     {
         _read_within: "only the assignment was asked for: a reply that says more is none, however "
         "right what stands in it may be. (Another rule can be defended, but not after "
@@ -126,17 +122,15 @@ def _given_the_form(texts, letters=10):
     return {text: weight / sum(weights.values()) for text, weight in weights.items()}
 
 
-def _cases_held(rng):
-    yield (["a.", "ba.", "bb."],)
-    for _ in range(30):
-        words = {"".join(rng.choices("abc", k=rng.randint(1, 4))) for _ in range(rng.randint(2, 6))}
-        yield (sorted({word + "." for word in words} | {"a.", "ba.", "bb."}),)
+def _texts(rng):
+    words = {"".join(rng.choices("abc", k=rng.randint(1, 4))) for _ in range(rng.randint(2, 6))}
+    return (sorted({word + "." for word in words} | {"a.", "ba.", "bb."}),)
 
 
 check_held_chances = Exercise(
     "held_chances",
     _held,
-    _cases_held,
+    many(30, _texts, (["a.", "ba.", "bb."],)),
     {
         lambda texts: dict.fromkeys(texts, 1 / len(texts)): "that would be drawing a text. Letters "
         "are drawn: all texts that begin alike share one chance.",
