@@ -7,8 +7,7 @@ randomness in embeddings" (of some draws, the one of median loss).
 
 Answers to formulas are judged in the same way, whoever gave them: `judge` gives verdicts (`Judged`,
 with `rates`, the `table` of a test split and the `grid`), `covariance` asks anything that has
-``answers(formulas)``, and `covariances` keeps every answer. `LogicEvaluation` and `GridEvaluation`
-do all of it for a network.
+``answers(formulas)``. `LogicEvaluation` and `GridEvaluation` do all of it for a network.
 
 Shape letters: G rows (unique characters or propositions), L columns (lengths), N answers.
 """
@@ -39,12 +38,12 @@ from itekit.logic.truth_tables import parse_assignment
 from itekit.random_vectors import seeded
 from itekit.tasks.copying import edit_distances
 from itekit.tasks.verdicts import EXACT, GOOD, INVALID, VERDICTS
+from itekit.training import VALIDATION_SEED as VALIDATION_SEED
 from itekit.training import Network
 from itekit.vocabulary import Vocabulary
 from itekit.workers import check_all
 
 TEST_SEED = 1_000_003
-VALIDATION_SEED = 1_000_033  # for choices: the strings and draws of a test stay unseen
 DECODING_TOKENS = 16_384  # strings × length copied at once: more would not stay in cache
 LOSS_PROBLEMS = 512  # problems on which a draw's loss is measured
 MISTAKES = 30
@@ -179,54 +178,38 @@ def compared(task: str, answer: str) -> Hashable:
     return answer
 
 
-def covariances(
-    answers: Callable[[Sequence[str]], Sequence[str]],
-    formulas: Sequence[str],
+def covariance(
+    solver,
+    pairs: Sequence[Pair],
     names: Sequence[str],
     variants: float,
-    compared: Callable[[str], Hashable],
     undo: Callable[[Renaming, str], str] = Renaming.__call__,
-) -> list[dict]:
-    """Alpha-covariance of each formula, renamed in all ways or in `variants` random ones.
-
-    Args:
-        answers: formulas -> answers; it is called once, with all renamed formulas.
-        compared: what an answer is compared as.
-        undo: (inverse renaming, answer) -> the answer with its renaming undone.
-
-    Returns:
-        for each formula "formula", "undone": the answers, "value": their alpha-covariance, and
-        "text": the same of the answers compared as they stand.
-    """
-    rng = np.random.default_rng(TEST_SEED)
-    asked = [(formula, renamings_of(formula, names, variants, rng)) for formula in formulas]
-    given, found = iter(answers([r(formula) for formula, many in asked for r in many])), []
-    for formula, many in asked:
-        undone = [undo(r.inverse(), next(given)) for r in many]
-        value = alpha_covariance([compared(answer) for answer in undone])
-        text = alpha_covariance(undone)
-        found.append({"formula": formula, "undone": undone, "value": value, "text": text})
-    return found
-
-
-def covariance(
-    solver, pairs: Sequence[Pair], names: Sequence[str], variants: int
-) -> dict[str, float]:
+    compared: Callable[[str, str], Hashable] = compared,
+) -> dict:
     """Mean alpha-covariance over problems: each renamed in all ways, or in `variants` random ones.
 
-    Answers to propositional problems are compared as assignments, in any order; "mean_text"
-    compares them as they stand.
-
     Args:
-        solver: anything that has `answers(formulas)` and an `experiment` with a task.
+        solver: anything that has `answers(formulas)` and an `experiment` with a task; it is asked
+            once, about all renamed formulas.
+        names: the atomic propositions of the vocabulary.
+        undo: (inverse renaming, answer) -> the answer with its renaming undone.
+        compared: (task, answer) -> what an answer is compared as.
 
     Returns:
-        "mean", "mean_text", "samples".
+        "mean"; "mean_text", of the answers compared as they stand; "samples"; and "formulas", for
+        each its "value" and the answers "undone".
     """
-    task, formulas = solver.experiment.task, [formula for formula, _ in pairs]
-    found = covariances(solver.answers, formulas, names, variants, lambda a: compared(task, a))
-    mean, text = (float(np.mean([one[key] for one in found])) for key in ("value", "text"))
-    return {"mean": mean, "mean_text": text, "samples": len(pairs)}
+    task, rng = solver.experiment.task, np.random.default_rng(TEST_SEED)
+    asked = [(formula, renamings_of(formula, names, variants, rng)) for formula, _ in pairs]
+    answers = iter(solver.answers([r(formula) for formula, many in asked for r in many]))
+    found, texts = [], []
+    for formula, many in asked:
+        undone = [undo(r.inverse(), next(answers)) for r in many]
+        value = alpha_covariance([compared(task, answer) for answer in undone])
+        found.append({"formula": formula, "value": value, "undone": undone})
+        texts.append(alpha_covariance(undone))
+    mean, text = float(np.mean([one["value"] for one in found])), float(np.mean(texts))
+    return {"mean": mean, "mean_text": text, "samples": len(pairs), "formulas": found}
 
 
 def median_draw(losses: Sequence[float]) -> int:
@@ -346,33 +329,13 @@ class LogicEvaluation:
         for pair in pairs:
             groups.setdefault(len(used_tokens(pair[0], made.names)), []).append(pair)
         solver, _ = choose_solver(self.network, pairs, vocabulary, self.progress)
-        means = {
-            str(k): covariance(solver, group[: made.renamed], names, made.variants)
-            for k, group in sorted(groups.items())
-            if 2 <= k <= len(names)
-        }
+        rows = {}
+        for k, group in sorted(groups.items()):
+            if 2 <= k <= len(names):
+                row = covariance(solver, group[: made.renamed], names, made.variants)
+                rows[str(k)] = {key: row[key] for key in ("mean", "mean_text", "samples")}
         found = {"set": name, "vocabulary": len(names), "variants": made.variants}
-        return found | {"by_propositions": means}
-
-
-def readable(network: Network) -> tuple[Vocabulary, int]:
-    """The vocabulary to evaluate copying on, and how many characters of it the network can read.
-
-    Ordinary embeddings cannot read characters beyond those of training.
-    """
-    experiment = network.experiment
-    if experiment.embedding.kind == "learned":
-        return experiment.vocabulary, experiment.data.characters
-    return experiment.test_vocabulary, experiment.test_characters
-
-
-def length_batch(network: Network, length: int, uniques: list[int], seed: int) -> Batch:
-    """All strings of one length of the experiment's grid, cell after cell."""
-    experiment = network.experiment
-    strings = np.concatenate([experiment.grid.strings(u, length, seed) for u in uniques])
-    lengths = np.full(len(strings), length)
-    device = next(network.model.parameters()).device
-    return copying_batch(strings, lengths, experiment.test_vocabulary).to(device)
+        return found | {"by_propositions": rows}
 
 
 class GridEvaluation:
@@ -390,59 +353,51 @@ class GridEvaluation:
     def __init__(self, network: Network, seed: int = TEST_SEED, progress: bool = True):
         self.network, self.experiment = network, network.experiment
         self.seed, self.progress = seed, progress
-        self.vocabulary, known = readable(network)
-        self.draws, self.axis = len(_draws(self.experiment)), self.experiment.grid.axis
+        self.vocabulary, self.axis = self.experiment.readable_vocabulary, self.experiment.grid.axis
+        self.draws, known = len(_draws(self.experiment)), len(self.vocabulary.interchangeable[0])
         self.readable = {s: [u for u in self.axis if u <= min(s, known)] for s in self.axis}
 
     def matrix(self, draw: int) -> Tensor:
         """U of random draw `draw`: [V, D]."""
         return self.network.matrix(self.vocabulary, seeded(self.seed, draw))
 
-    def _chunks(self, length: int, uniques: list[int]) -> Iterator[Batch]:
-        """The strings of some cells, as many at a time as are decoded together."""
-        if uniques:
-            batch = length_batch(self.network, length, uniques, self.seed)
-            size = max(1, DECODING_TOKENS // batch.source.shape[1])
-            for sides in zip(batch.source.split(size), batch.target.split(size), strict=True):
-                yield Batch(*sides)
+    def batches(self, length: int, uniques: Sequence[int]) -> Iterator[Batch]:
+        """The strings of one length, cell after cell, as many at a time as are copied together."""
+        cells = [self.experiment.grid.strings(unique, length, self.seed) for unique in uniques]
+        strings, size = np.concatenate(cells), max(1, DECODING_TOKENS // (length + 1))
+        for start in range(0, len(strings), size):
+            some = strings[start : start + size]
+            batch = copying_batch(some, np.full(len(some), length), self.vocabulary)
+            yield batch.to(self.network.device)
 
     @torch.no_grad()
     def grid(self, draw: int, bar: tqdm | None = None) -> np.ndarray:
         """Mean edit distance of each cell for one draw: float [G, L], NaN where impossible."""
-        U, axis = self.matrix(draw), self.axis
+        U, axis, made = self.matrix(draw), self.axis, self.experiment
         result = np.array([[float(s) if u <= s else np.nan for s in axis] for u in axis])
+        # The published search knows no characters beyond the cell's, where rows can be left out.
+        alone = made.search == "published" and made.embedding.kind != "learned"
         for column, length in enumerate(axis):
             uniques, distances = self.readable[length], []
-            for rows, chunk in self._decoded_together(U, length):
-                distances += edit_distances(copy_strings(self.network, rows, chunk), chunk.target)
+            for part in ([u] for u in uniques) if alone else [uniques] * bool(uniques):
+                rows = U[: self.vocabulary.learned_count + part[-1]] if alone else U
+                for batch in self.batches(length, part):
+                    copies = copy_strings(self.network, rows, batch)
+                    distances.append(edit_distances(copies, batch.target))
             if uniques:
-                cells = np.reshape(distances, (len(uniques), -1))
+                cells = np.concatenate(distances).reshape(len(uniques), -1)
                 result[: len(uniques), column] = cells.mean(axis=1)
             if bar is not None:
                 bar.update()
         return result
 
-    def _decoded_together(self, U: Tensor, length: int) -> Iterator[tuple[Tensor, Batch]]:
-        """Strings of one length with the rows of U to decode them with.
-
-        Those of the published search have no rows for characters beyond their cell's, where the
-        embedding can do without.
-        """
-        uniques, made = self.readable[length], self.experiment
-        if made.search != "published" or made.embedding.kind == "learned":
-            yield from ((U, chunk) for chunk in self._chunks(length, uniques))
-            return
-        for unique in uniques:
-            rows = U[: self.vocabulary.learned_count + unique]
-            yield from ((rows, chunk) for chunk in self._chunks(length, [unique]))
-
     @torch.no_grad()
     def cross_entropy(self, draw: int) -> float:
         """Mean cross-entropy of the unscaled logits over the grid's strings, for one draw."""
         U, total, count = self.matrix(draw), 0.0, 0
-        for length in self.axis:
-            for chunk in self._chunks(length, self.readable[length]):
-                logits, targets = self.network.logits(U, chunk)
+        for length in filter(self.readable.get, self.axis):
+            for batch in self.batches(length, self.readable[length]):
+                logits, targets = self.network.logits(U, batch)
                 total += cross_entropy(logits, targets, reduction="sum").item()
                 count += len(targets)
         return total / max(1, count)

@@ -17,14 +17,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from itekit.alpha import Renaming, used_tokens
-from itekit.datasets.checking import check_all, solved
+from itekit.data import Pair
 from itekit.datasets.sets import read_set
-from itekit.evaluation import TEST_SEED
-from itekit.network import Network
-from itekit.pairs import Pair
-from itekit.solving import Solver
+from itekit.decoding import Solver
+from itekit.evaluation import TEST_SEED, judge
+from itekit.training import Network
 
 AVERAGED = (1, 3, 10)  # draws that are averaged
+PARTS = {"test": "35", "generalization": "-generalization"}  # of a result: kinds of sets
 
 
 class Retries:
@@ -40,37 +40,36 @@ class Retries:
         self.is_random = network.experiment.embedding.kind == "dual_part"
         self.names = network.experiment.readable_vocabulary.interchangeable[0]
 
+    def renamings(self, number: int, formulas: Sequence[str]) -> list[Renaming]:
+        """How try `number` renames each formula; not at all where the random part is redrawn."""
+        if self.is_random or number == 0:
+            return [Renaming.identity] * len(formulas)
+        rng, names, found = np.random.default_rng([TEST_SEED, number]), self.names, []
+        for formula in formulas:
+            used = used_tokens(formula, names)
+            images = rng.permutation(len(names))[: len(used)]
+            found.append(Renaming({u: names[i] for u, i in zip(used, images, strict=True)}))
+        return found
+
     def answers(self, number: int, formulas: Sequence[str]) -> list[list[str]]:
         """The answers of all beams to each formula in try `number`, counted from 0."""
         solver = Solver(self.network, number if self.is_random else 0, progress=self.progress)
-        if self.is_random or number == 0:
-            return solver.beam_answers(formulas)
-        rng = np.random.default_rng([TEST_SEED, number])
-        renamings = [self._renaming(formula, rng) for formula in formulas]
-        renamed = [r(formula) for r, formula in zip(renamings, formulas, strict=True)]
-        found = solver.beam_answers(renamed)
+        renamings = self.renamings(number, formulas)
+        found = solver.beam_answers([r(f) for r, f in zip(renamings, formulas, strict=True)])
         return [
-            [r.inverse()(answer) for answer in answers]
-            for r, answers in zip(renamings, found, strict=True)
+            [r.inverse()(answer) for answer in beams]
+            for r, beams in zip(renamings, found, strict=True)
         ]
+
+    def _solved(self, formulas: Sequence[str], answers: Sequence[str]) -> np.ndarray:
+        """Whether each answer is correct, and is about some word: bool."""
+        return judge(self.experiment.task, [(f, None) for f in formulas], answers).solved
 
     def averaged(self, pairs: Sequence[Pair], count: int) -> np.ndarray:
         """Whether the answer under the mean logits of the first `count` draws is right: bool."""
         solver = Solver(self.network, range(count), progress=self.progress)
-        found = solver.answers([formula for formula, _ in pairs])
-        items = [(formula, answer) for (formula, _), answer in zip(pairs, found, strict=True)]
-        return np.array(self._solved(items))
-
-    def _solved(self, items: Sequence[tuple[str, str]]) -> list[bool]:
-        """Whether each answer is correct, and is about some word."""
-        task = self.experiment.task
-        verdicts = check_all(task, items) if items else []
-        return solved(task, verdicts, [answer for _, answer in items])
-
-    def _renaming(self, formula: str, rng: np.random.Generator) -> Renaming:
-        used = used_tokens(formula, self.names)
-        images = rng.permutation(len(self.names))[: len(used)]
-        return Renaming({old: self.names[new] for old, new in zip(used, images, strict=True)})
+        formulas = [formula for formula, _ in pairs]
+        return self._solved(formulas, solver.answers(formulas))
 
     def solved_at(self, pairs: Sequence[Pair], tries: int) -> tuple[np.ndarray, np.ndarray]:
         """For each problem the try (from 1) that solved it, 0 for none: by the best beam, by any.
@@ -80,30 +79,32 @@ class Retries:
         best, any_beam = (np.zeros(len(pairs), dtype=int) for _ in range(2))
         for number in range(tries):
             left = np.flatnonzero(best == 0)
-            formulas = [pairs[i][0] for i in left]
-            for i, good in zip(left, self._good(number, formulas), strict=True):
+            found = self.answers(number, [pairs[i][0] for i in left])
+            asked = [pairs[i][0] for i, beams in zip(left, found, strict=True) for _ in beams]
+            right = iter(self._solved(asked, [answer for beams in found for answer in beams]))
+            for i, beams in zip(left, found, strict=True):
+                good = [next(right) for _ in beams]
                 if good and good[0]:
                     best[i] = number + 1
                 if any(good) and not any_beam[i]:
                     any_beam[i] = number + 1
         return best, any_beam
 
-    def _good(self, number: int, formulas: list[str]) -> list[list[bool]]:
-        """Whether the answer of each beam is right."""
-        found = self.answers(number, formulas)
-        items = [(f, one) for f, answers in zip(formulas, found, strict=True) for one in answers]
-        solved = iter(self._solved(items))
-        return [[next(solved) for _ in answers] for answers in found]
-
 
 def redraw(network: Network, tries: int = 10, progress: bool = True) -> dict:
-    """Solved problems against the number of tries, on the test split and on the grid; JSON."""
+    """Solved problems against the number of tries, on the test split and on the grid; JSON.
+
+    Raises:
+        ValueError: less than one try.
+    """
+    if tries < 1:
+        raise ValueError(f"tries must be 1 or more, found {tries}")
     retries, experiment = Retries(network, progress), network.experiment
     result = {"tries": tries, "method": "random parts" if retries.is_random else "renamings"}
-    parts = ("test", "35", experiment.samples), ("generalization", "-generalization", None)
-    for part, kind, most in parts:
+    for part, kind in PARTS.items():
         name = experiment.set_name(kind)
-        pairs = read_set(name, experiment.scale)["test"][:most]
+        pairs = read_set(name, experiment.scale)["test"]
+        pairs = pairs[: experiment.samples] if part == "test" else pairs
         best, any_beam = retries.solved_at(pairs, tries)
         counts = np.array([len(used_tokens(formula, experiment.names)) for formula, _ in pairs])
         groups = {"all": counts >= 0} | {str(k): counts == k for k in np.unique(counts)}
@@ -114,10 +115,10 @@ def redraw(network: Network, tries: int = 10, progress: bool = True) -> dict:
             "solved_beams": {key: _curve(any_beam[rows], tries) for key, rows in groups.items()},
         }
         if retries.is_random:
+            right = {str(k): retries.averaged(pairs, k) for k in AVERAGED}
             result[part]["averaged"] = {
-                str(k): {key: float(good[rows].mean()) for key, rows in groups.items()}
-                for k in AVERAGED
-                for good in [retries.averaged(pairs, k)]
+                k: {key: float(good[rows].mean()) for key, rows in groups.items()}
+                for k, good in right.items()
             }
     return result
 
@@ -125,3 +126,12 @@ def redraw(network: Network, tries: int = 10, progress: bool = True) -> dict:
 def _curve(solved_at: np.ndarray, tries: int) -> list[float]:
     """The rate of problems solved by 1, 2, ... tries."""
     return [float(((solved_at > 0) & (solved_at <= k)).mean()) for k in range(1, tries + 1)]
+
+
+def headline(result: dict) -> list[str]:
+    """What a result of `redraw` says, a line for each part."""
+    curves = {part: result["result"][part]["solved"]["all"] for part in PARTS}
+    return [
+        f"{part:<16}solved by 1 try {curve[0]:.1%}, by {len(curve)} {curve[-1]:.1%}"
+        for part, curve in curves.items()
+    ]
