@@ -1,7 +1,8 @@
-"""Checkpoints: safetensors with the configuration as JSON metadata; atomic, never pickled.
+"""What a run leaves behind: checkpoints in safetensors, and the log of its training.
 
-A file holds every tensor under a dotted name ("model.encoder.0...", "embedding.learned",
-"loss.scale", "optimizer.0.exp_avg") and one metadata entry, "itekit", that says what the run was.
+A checkpoint holds every tensor under a dotted name ("model.encoder.0...", "embedding.learned",
+"loss.scale", "optimizer.0.exp_avg") and one metadata entry, "itekit", with JSON that says what the
+run was. A network is rebuilt from that alone. Nothing is ever pickled.
 """
 
 import json
@@ -10,27 +11,24 @@ from pathlib import Path
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import nn
+from torch import Tensor, nn
 
+from itekit.experiments import Experiment, from_json
 from itekit.files import atomic_path
 
-FORMAT = 1
+FORMAT, LOG = 1, "log.jsonl"
+STATE = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps for each parameter
 
 
 class CheckpointError(ValueError):
     """A checkpoint that cannot be used; the message names the file and what was expected."""
 
 
-def save_checkpoint(
-    path: Path,
-    modules: dict[str, nn.Module],
-    metadata: dict,
-    tensors: dict[str, torch.Tensor] | None = None,
-    dtype: torch.dtype | None = None,
-) -> None:
+def save_checkpoint(path: Path, modules: dict, metadata: dict, tensors=None, dtype=None) -> None:
     """Write modules, further tensors and JSON metadata to `path`, atomically.
 
     Args:
+        modules: {name: nn.Module}; tensors: {name: Tensor}.
         dtype: what the modules' floating-point tensors are rounded to; default: nothing.
 
     Raises:
@@ -43,29 +41,27 @@ def save_checkpoint(
     }
     state |= {key: value.detach().to("cpu") for key, value in (tensors or {}).items()}
     state = {key: value.contiguous() for key, value in state.items()}
-    entry = json.dumps({"format": FORMAT, **metadata})
     with atomic_path(path) as temporary:
         try:
-            save_file(state, temporary, {"itekit": entry})
+            save_file(state, temporary, {"itekit": json.dumps({"format": FORMAT, **metadata})})
         except SafetensorError as error:
             raise OSError(f"{path} was not written (is the disk full?): {error}") from error
 
 
-def read_checkpoint(path: Path) -> tuple[dict[str, torch.Tensor], dict]:
-    """All tensors of a checkpoint and its metadata.
+def read_checkpoint(path: Path) -> tuple[dict, dict]:
+    """All tensors of a checkpoint by name, and its metadata.
 
     Raises:
         CheckpointError: no such file, truncated, not a checkpoint of this kit, or a newer format.
     """
-    path = Path(path)
-    if not path.is_file():
+    if not Path(path).is_file():
         raise CheckpointError(f"{path}: no such checkpoint")
     try:
         with safe_open(path, framework="pt") as file:
             metadata = json.loads((file.metadata() or {}).get("itekit", "null"))
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except (SafetensorError, json.JSONDecodeError, OSError) as error:
-        raise CheckpointError(f"{path}: damaged or truncated checkpoint ({error})") from error
+    except (SafetensorError, ValueError, RecursionError, OSError) as error:
+        raise CheckpointError(f"{path}: damaged or truncated checkpoint ({error})") from None
     if not isinstance(metadata, dict):
         raise CheckpointError(f"{path}: a safetensors file, but not a checkpoint of itekit")
     if (found := metadata.pop("format", None)) != FORMAT:
@@ -73,24 +69,90 @@ def read_checkpoint(path: Path) -> tuple[dict[str, torch.Tensor], dict]:
     return tensors, metadata
 
 
-def load_modules(path: Path, modules: dict[str, nn.Module], tensors: dict) -> None:
-    """Load the tensors named "NAME.*" into each module NAME; shapes and names must agree.
+def check_tensors(path: Path, expected: dict, found: dict) -> None:
+    """Raise CheckpointError unless both hold the same names and shapes, and `found` no NaN."""
+    for name in sorted(expected.keys() | found.keys()):
+        shapes = [list(d[name].shape) if name in d else "none" for d in (expected, found)]
+        if shapes[0] != shapes[1]:
+            raise CheckpointError(
+                f"{path}: tensor {name}: expected shape {shapes[0]}, found {shapes[1]}"
+            )
+        if not found[name].isfinite().all():
+            raise CheckpointError(f"{path}: tensor {name}: expected finite numbers, found others")
+
+
+def read_settings(path: Path, metadata: dict, expected: Experiment | None) -> Experiment:
+    """The experiment to rebuild a checkpoint by: `expected` if the weights are of such a run."""
+    try:
+        found = metadata["experiment"]
+        if expected is None:
+            return from_json(found)
+        of_its_kind = set(found) <= set(expected.to_json())
+        saved = type(expected).from_json(found) if of_its_kind else from_json(found)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CheckpointError(f"{path}: no readable settings ({error!r})") from error
+    wanted, saved = _flat(expected.to_json()), _flat(saved.to_json())
+    for name in wanted:
+        if wanted[name] != saved.get(name) and name.split(".")[0] not in expected.EVALUATION:
+            raise CheckpointError(
+                f"{path}: a run with other settings: expected {name} {wanted[name]}, "
+                f"found {saved.get(name)}; choose another file or directory"
+            )
+    return expected
+
+
+def _flat(value: dict, prefix: str = "") -> dict:
+    flat = {}
+    for key, v in value.items():
+        flat |= _flat(v, f"{prefix}{key}.") if isinstance(v, dict) else {prefix + key: v}
+    return flat
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimiser's state as tensors under the names "optimizer.NUMBER.KEY"."""
+    return {
+        f"optimizer.{i}.{key}": optimizer.state[p][key]
+        for i, p in enumerate(parameters(optimizer))
+        for key in STATE
+    }
+
+
+def load_optimizer(path: Path, optimizer: torch.optim.Optimizer, tensors: dict) -> None:
+    """Put back what `optimizer_tensors` gave; CheckpointError names a tensor that is wrong."""
+    found = {name: x for name, x in tensors.items() if name.startswith("optimizer.")}
+    expected = {
+        f"optimizer.{i}.{key}": torch.zeros(()) if key == "step" else p
+        for i, p in enumerate(parameters(optimizer))
+        for key in STATE
+    }
+    check_tensors(path, expected, found)
+    for i, p in enumerate(parameters(optimizer)):
+        optimizer.state[p] = {k: found[f"optimizer.{i}.{k}"].to(p.device) for k in STATE}
+
+
+def parameters(optimizer: torch.optim.Optimizer) -> list[nn.Parameter]:
+    """All trained parameters, in the order of the optimiser."""
+    return [p for group in optimizer.param_groups for p in group["params"]]
+
+
+def read_log(directory: Path) -> list[dict]:
+    """The records of a run's log.jsonl, none if there is no such file.
+
+    A record has "step", "loss" (the mean since the record before), "learning_rate",
+    "tokens_per_second", with AdaCos "scale", and at validation "validation_loss",
+    "validation_accuracy" and, for copying, "validation_edit_distance" (of strings of the
+    evaluation grid's greatest length). A half-written last line is left out.
 
     Raises:
-        CheckpointError: a tensor is missing, unexpected or of another shape.
+        ValueError: a damaged line, with its number.
     """
-    for name, module in modules.items():
-        found = {k[len(name) + 1 :]: v for k, v in tensors.items() if k.startswith(name + ".")}
-        expected = module.state_dict()
-        for key in sorted(set(expected) | set(found)):
-            shapes = [tuple(d[key].shape) if key in d else None for d in (expected, found)]
-            if shapes[0] != shapes[1]:
-                raise CheckpointError(
-                    f"{path}: tensor {name}.{key}: expected {_shape(shapes[0])}, "
-                    f"found {_shape(shapes[1])}"
-                )
-        module.load_state_dict(found)
-
-
-def _shape(shape: tuple | None) -> str:
-    return "none" if shape is None else f"shape {list(shape)}"
+    path, records = Path(directory) / LOG, []
+    if not path.exists():
+        return []
+    text = path.read_text(encoding="utf-8", errors="replace")
+    for number, line in enumerate(text.split("\n")[:-1], 1):
+        try:
+            records.append({"step": json.loads(line)["step"]} | json.loads(line))
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise ValueError(f"{path}, line {number}: damaged record ({error!r})") from None
+    return records

@@ -1,8 +1,6 @@
-"""Files that are whole or not there, checkpoints in safetensors, and where a result comes from.
+"""Files that are whole or not there, one reader of JSON, and where a result comes from.
 
-Everything is written beside its final name, synced, then renamed. A checkpoint holds every tensor
-under a dotted name ("model.encoder.0...", "embedding.learned", "loss.scale") and one metadata
-entry, "itekit", with JSON that says what the run was. Nothing is ever pickled.
+Everything is written beside its final name, synced, then renamed.
 """
 
 import contextlib
@@ -19,12 +17,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-FORMAT = 1
 STALE = 3600  # seconds after which a temporary file must be a killed run's
-
-
-class CheckpointError(ValueError):
-    """A checkpoint that cannot be used; the message names the file and what was expected."""
 
 
 @contextlib.contextmanager
@@ -107,68 +100,6 @@ def locked(directory: Path):
         raise BlockingIOError(error.errno, f"{directory}: another process works here") from None
     finally:
         os.close(descriptor)
-
-
-def save_checkpoint(path: Path, modules: dict, metadata: dict, tensors=None, dtype=None) -> None:
-    """Write modules, further tensors and JSON metadata to `path`, atomically.
-
-    Args:
-        modules: {name: nn.Module}; tensors: {name: Tensor}.
-        dtype: what the modules' floating-point tensors are rounded to; default: nothing.
-
-    Raises:
-        OSError: the file cannot be written, the disk is full.
-    """
-    from safetensors import SafetensorError
-    from safetensors.torch import save_file
-
-    state = {
-        f"{name}.{key}": value.detach().to("cpu", dtype if value.is_floating_point() else None)
-        for name, module in modules.items()
-        for key, value in module.state_dict().items()
-    }
-    state |= {key: value.detach().to("cpu") for key, value in (tensors or {}).items()}
-    state = {key: value.contiguous() for key, value in state.items()}
-    with atomic_path(path) as temporary:
-        try:
-            save_file(state, temporary, {"itekit": json.dumps({"format": FORMAT, **metadata})})
-        except SafetensorError as error:
-            raise OSError(f"{path} was not written (is the disk full?): {error}") from error
-
-
-def read_checkpoint(path: Path) -> tuple[dict, dict]:
-    """All tensors of a checkpoint by name, and its metadata.
-
-    Raises:
-        CheckpointError: no such file, truncated, not a checkpoint of this kit, or a newer format.
-    """
-    from safetensors import SafetensorError, safe_open
-
-    if not Path(path).is_file():
-        raise CheckpointError(f"{path}: no such checkpoint")
-    try:
-        with safe_open(path, framework="pt") as file:
-            metadata = json.loads((file.metadata() or {}).get("itekit", "null"))
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except (SafetensorError, ValueError, RecursionError, OSError) as error:
-        raise CheckpointError(f"{path}: damaged or truncated checkpoint ({error})") from None
-    if not isinstance(metadata, dict):
-        raise CheckpointError(f"{path}: a safetensors file, but not a checkpoint of itekit")
-    if (found := metadata.pop("format", None)) != FORMAT:
-        raise CheckpointError(f"{path}: expected checkpoint format {FORMAT}, found {found}")
-    return tensors, metadata
-
-
-def check_tensors(path: Path, expected: dict, found: dict) -> None:
-    """Raise CheckpointError unless both hold the same names and shapes, and `found` no NaN."""
-    for name in sorted(expected.keys() | found.keys()):
-        shapes = [list(d[name].shape) if name in d else "none" for d in (expected, found)]
-        if shapes[0] != shapes[1]:
-            raise CheckpointError(
-                f"{path}: tensor {name}: expected shape {shapes[0]}, found {shapes[1]}"
-            )
-        if not found[name].isfinite().all():
-            raise CheckpointError(f"{path}: tensor {name}: expected finite numbers, found others")
 
 
 def provenance(device="cpu", packages: Iterable[str] = ("itekit", "torch", "numpy")) -> dict:

@@ -25,26 +25,29 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 from tqdm.auto import tqdm
 
-from itekit.data import Batch, copying_batch, stream
-from itekit.decoding import copy_strings
-from itekit.experiments import CopyingExperiment, Experiment, from_json
-from itekit.files import (
+from itekit.checkpoints import (
+    LOG,
     CheckpointError,
     check_tensors,
-    locked,
-    naming_full_disk,
-    provenance,
+    load_optimizer,
+    optimizer_tensors,
+    parameters,
     read_checkpoint,
+    read_log,
+    read_settings,
     save_checkpoint,
-    write_text,
 )
+from itekit.data import Batch, copying_batch, stream
+from itekit.decoding import copy_strings
+from itekit.experiments import CopyingExperiment, Experiment
+from itekit.files import locked, naming_full_disk, provenance, write_text
 from itekit.losses import AdaCos, CrossEntropy
 from itekit.model import Dropout, Transformer
 from itekit.random_vectors import seeded
 from itekit.tasks.copying import edit_distances
 from itekit.vocabulary import Vocabulary
 
-CHECKPOINT, FINISHED, LOG = "checkpoint.safetensors", "model.safetensors", "log.jsonl"
+CHECKPOINT, FINISHED = "checkpoint.safetensors", "model.safetensors"
 PRECISIONS = ("float32", "bfloat16")
 LENGTHS = 8  # on a GPU lengths are rounded up to a multiple
 VALIDATION_SEED = 1_000_033  # for choices: the strings and draws of a test stay unseen
@@ -164,7 +167,7 @@ class Network:
                 that are not finite.
         """
         tensors, metadata = read_checkpoint(path)
-        network = cls.build(_settings(path, metadata, experiment))
+        network = cls.build(read_settings(path, metadata, experiment))
         network.fill(path, tensors)
         network.trained = metadata.get("trained", {})
         return network.train(False)
@@ -176,33 +179,6 @@ class Network:
             expected = {f"{name}.{k}": v for k, v in module.state_dict().items()}
             check_tensors(path, expected, known)
             module.load_state_dict({k.removeprefix(f"{name}."): v for k, v in known.items()})
-
-
-def _settings(path: Path, metadata: dict, expected: Experiment | None) -> Experiment:
-    """The experiment to rebuild a checkpoint by: `expected` if the weights are of such a run."""
-    try:
-        found = metadata["experiment"]
-        if expected is None:
-            return from_json(found)
-        of_its_kind = set(found) <= set(expected.to_json())
-        saved = type(expected).from_json(found) if of_its_kind else from_json(found)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CheckpointError(f"{path}: no readable settings ({error!r})") from error
-    wanted, saved = _flat(expected.to_json()), _flat(saved.to_json())
-    for name in wanted:
-        if wanted[name] != saved.get(name) and name.split(".")[0] not in expected.EVALUATION:
-            raise CheckpointError(
-                f"{path}: a run with other settings: expected {name} {wanted[name]}, "
-                f"found {saved.get(name)}; choose another file or directory"
-            )
-    return expected
-
-
-def _flat(value: dict, prefix: str = "") -> dict:
-    flat = {}
-    for key, v in value.items():
-        flat |= _flat(v, f"{prefix}{key}.") if isinstance(v, dict) else {prefix + key: v}
-    return flat
 
 
 def learning_rate(step: int, steps: int, peak: float, warmup: int) -> float:
@@ -221,29 +197,6 @@ def adamw(modules: list[nn.Module], peak: float) -> torch.optim.AdamW:
         {"params": [p for p in trained if p.dim() <= 1], "weight_decay": 0.0},
     ]
     return torch.optim.AdamW(groups, lr=peak, betas=(0.9, 0.95), eps=1e-8, fused=True)
-
-
-def read_log(directory: Path) -> list[dict]:
-    """The records of a run's log.jsonl, none if there is no such file.
-
-    A record has "step", "loss" (the mean since the record before), "learning_rate",
-    "tokens_per_second", with AdaCos "scale", and at validation "validation_loss",
-    "validation_accuracy" and, for copying, "validation_edit_distance" (of strings of the
-    evaluation grid's greatest length). A half-written last line is left out.
-
-    Raises:
-        ValueError: a damaged line, with its number.
-    """
-    path, records = Path(directory) / LOG, []
-    if not path.exists():
-        return []
-    text = path.read_text(encoding="utf-8", errors="replace")
-    for number, line in enumerate(text.split("\n")[:-1], 1):
-        try:
-            records.append({"step": json.loads(line)["step"]} | json.loads(line))
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise ValueError(f"{path}, line {number}: damaged record ({error!r})") from None
-    return records
 
 
 class Trainer:
@@ -384,14 +337,10 @@ class Trainer:
             loss = self.network.batch_loss(batch, seeded(seed, 1, step), dropout)
         self.optimizer.zero_grad()
         loss.backward()
-        clip_grad_norm_(self._parameters, config.gradient_norm)
+        clip_grad_norm_(parameters(self.optimizer), config.gradient_norm)
         self.optimizer.step()
         self.step += 1
         return loss.detach(), batch.tokens
-
-    @property
-    def _parameters(self) -> list[nn.Parameter]:
-        return [p for group in self.optimizer.param_groups for p in group["params"]]
 
     def _diverged(self, what: str) -> None:
         path = self.directory / CHECKPOINT
@@ -399,32 +348,20 @@ class Trainer:
         raise TrainingDivergedError(f"{self.experiment.name}: {what}; {last}")
 
     def _save(self) -> None:
-        if not all(p.isfinite().all() for p in self._parameters):
+        if not all(p.isfinite().all() for p in parameters(self.optimizer)):
             self._diverged(f"a weight is infinite or not a number after step {self.step}")
         extra = {"step": self.step, "seconds": self.seconds, "executed": self.executed}
-        state = {
-            f"optimizer.{i}.{key}": value
-            for i, p in enumerate(self._parameters)
-            for key, value in self.optimizer.state[p].items()
-        }
+        state = optimizer_tensors(self.optimizer)
         self.network.save(self.directory / CHECKPOINT, extra, state)
 
     def _resume(self) -> None:
         path = self.directory / CHECKPOINT
         tensors, metadata = read_checkpoint(path)
-        _settings(path, metadata, self.experiment)
+        read_settings(path, metadata, self.experiment)
         if not isinstance(metadata.get("step"), int):
             raise CheckpointError(f"{path}: a network without the state of its training")
         self.network.fill(path, tensors)
-        state = {k: v for k, v in tensors.items() if k.startswith("optimizer.")}
-        expected = {}
-        for i, p in enumerate(self._parameters):
-            expected |= {f"optimizer.{i}.{key}": p for key in ("exp_avg", "exp_avg_sq")}
-            expected[f"optimizer.{i}.step"] = torch.zeros(())
-        check_tensors(path, expected, state)
-        for i, p in enumerate(self._parameters):
-            keys = ("step", "exp_avg", "exp_avg_sq")
-            self.optimizer.state[p] = {k: state[f"optimizer.{i}.{k}"].to(p.device) for k in keys}
+        load_optimizer(path, self.optimizer, tensors)
         self.step, self.seconds = metadata["step"], metadata["seconds"]
         self.executed = metadata.get("executed", [])
 

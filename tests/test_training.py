@@ -21,11 +21,11 @@ from tiny import (
     tiny_network,
 )
 
-from itekit import files
+from itekit import checkpoints, files
+from itekit.checkpoints import CheckpointError, read_checkpoint, save_checkpoint
 from itekit.data import Batch, stream
 from itekit.embeddings import EmbeddingConfig
 from itekit.experiments import VARIANTS
-from itekit.files import CheckpointError, read_checkpoint, save_checkpoint
 from itekit.results import CHECKPOINTS
 from itekit.tasks.copying import CopyingData
 from itekit.training import (
@@ -44,7 +44,7 @@ TESTS = Path(__file__).parent
 CHILD = """
 import os, signal, sys
 import torch
-from itekit import files
+from itekit import checkpoints, files
 from itekit.training import Trainer
 from tiny import tiny_experiment
 
@@ -274,7 +274,7 @@ def test_a_failed_write_keeps_the_checkpoint_before(tmp_path, monkeypatch, error
         Path(path).write_bytes(b"half")
         raise error
 
-    monkeypatch.setattr(safetensors.torch, "save_file", half)
+    monkeypatch.setattr(checkpoints, "save_file", half)
     with pytest.raises(OSError if message else KeyboardInterrupt, match=message):
         trainer.run(progress=False)
     monkeypatch.undo()
