@@ -1,21 +1,95 @@
-"""Greedy and beam-search decoding, all sources of a batch in parallel.
+"""Greedy and beam-search decoding, all sources of a batch in parallel, and networks as solvers.
 
-Sequences that have produced the end token (for beams: sources that are settled) leave the batch,
-once an eighth of it has finished: leaving copies what is kept of the others.
-Logits are the model's own: unscaled cosines where it normalises its features.
+Logits are the model's own: unscaled cosines where it normalises its features. Sequences that have
+produced the end token (for beams: sources that are settled) leave the batch, once an eighth of it
+has finished, for leaving copies what is kept of the others. On a GPU, where looking costs a wait,
+that is looked at now and then.
 
-Shape letters: B sources, K beams, S source length, T length limit, D model, V vocabulary.
+Shape letters: B sources, K beams, R rows (B, or B × K), S source length, T length limit, D model,
+V vocabulary.
 """
 
+from collections.abc import Sequence
+
+import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy, pad
+from tqdm.auto import tqdm
 
-from itekit.model import Transformer
-from itekit.stepping import Averaged, Cached, Uncached
+from itekit.alpha import canonical_renaming
+from itekit.data import Batch, Pair, encode_texts, problems, with_end
+from itekit.model import STEP_KEYS, Cache, Layout, Transformer, tree_paths
+from itekit.random_vectors import seeded
 from itekit.vocabulary import Vocabulary
 
 END, START = Vocabulary.end_id, Vocabulary.start_id
 GOING = 0.875  # rows leave the batch once no more of it than this goes on
+LOOK_EVERY = {"cpu": 1, "cuda": 16}  # steps between looks at what has finished
+ENCODED = {"cpu": 2**12, "cuda": 2**19}  # tokens of sources encoded at once: what fits a cache
+DECODED = {"cpu": 2**13, "cuda": 2**19}  # formulas × beams × length decoded at once, likewise
+TEST_SEED = 1_000_003  # of the draws of U at evaluation
+
+
+class _Steps:
+    """The steps of decoding: keys and values of what stands before are kept.
+
+    Args:
+        model: in evaluation mode.
+        U: [V, D], or [any number, V, D]: the logits are then the mean under all of them.
+        source: int64 [B, S], padded with 0.
+        beams: rows for each source, beside each other.
+    """
+
+    def __init__(self, model: Transformer, U: Tensor, source: Tensor, beams: int = 1):
+        self.model, self.beams, self.device = model, beams, source.device
+        self.matrices = U if U.dim() == 3 else U[None]
+        self.caches = [self._cache(matrix, source) for matrix in self.matrices]
+
+    def _cache(self, U: Tensor, source: Tensor) -> Cache:
+        """The sources' keys and values, and room for those of the first tokens.
+
+        Keys of the source lie transposed in memory: a CPU reads them a fifth faster.
+        """
+        config, device = self.model.config, self.device
+        at_once = max(1, ENCODED[device.type] // source.shape[1])
+        parts = [self.model.encode(U, some) for some in source.split(at_once)]
+        kept = []
+        for layer in self.model.decoder:
+            pairs = [layer.cross.keys_values(part.memory, part.layout) for part in parts]
+            keys = torch.cat([keys.mT.contiguous() for keys, _ in pairs]).mT
+            kept.append((keys, torch.cat([values for _, values in pairs])))
+        size = 2, self.beams * len(source), config.heads, STEP_KEYS, config.d_model // config.heads
+        own = [U.new_zeros(size) for _ in self.model.decoder]
+        return Cache(kept, torch.cat([part.bias for part in parts]), own)
+
+    def step(self, tokens: Tensor, position: int) -> Tensor:
+        """Logits [R, V] after `tokens` [R] at `position`."""
+        layout = Layout(len(tokens), 1, static=self.device.type != "cpu", start=position)
+        logits = []
+        for U, cache in zip(self.matrices, self.caches, strict=True):
+            room = cache.own[0].shape[3]
+            if position >= room:
+                cache.own = [pad(kept, (0, 0, 0, room)) for kept in cache.own]
+            features = self.model.decode(U, tokens[:, None], layout, cache)
+            logits.append(self.model.project(U, features))
+        return logits[0] if len(logits) == 1 else torch.stack(logits).mean(0)
+
+    def select(self, sources: Tensor, rows: Tensor) -> None:
+        """Keep some sources, and for each of their rows what was kept of another row."""
+        for cache in self.caches:
+            cache.own = [kept.index_select(1, rows) for kept in cache.own]
+            cache.bias = cache.bias[sources]
+            cache.source = [(k.mT[sources].mT, v[sources]) for k, v in cache.source]
+
+    def reorder(self, rows: Tensor) -> None:
+        """Replace rows by others of the same source. Most stay: on a CPU the others are copied."""
+        to = torch.arange(len(rows), device=self.device)
+        if self.device.type == "cpu":
+            to = (rows != to).nonzero()[:, 0]
+        for cache in self.caches:
+            for kept in cache.own:
+                kept.index_copy_(1, to, kept.index_select(1, rows[to]))
 
 
 def _check(source: Tensor, limit: int) -> None:
@@ -25,22 +99,21 @@ def _check(source: Tensor, limit: int) -> None:
         raise ValueError(f"the length limit must be 1 or more, found {limit}")
 
 
-def _stepper(U: Tensor, cached: bool) -> type[Averaged] | type[Cached] | type[Uncached]:
-    if U.dim() == 3:
-        return Averaged
-    return Cached if cached else Uncached
+def _leave(going: Tensor, position: int) -> Tensor | None:
+    """The places of those that go on, if the others should leave the batch now; else None."""
+    if (position + 1) % LOOK_EVERY[going.device.type] or going.sum() > GOING * len(going):
+        return None
+    return going.nonzero()[:, 0]
 
 
-def greedy(
-    model: Transformer, U: Tensor, source: Tensor, limit: int, cached: bool = True
-) -> Tensor:
+@torch.inference_mode()
+def greedy(model: Transformer, U: Tensor, source: Tensor, limit: int) -> Tensor:
     """The most probable token at each position, until the end token or `limit` tokens.
 
     Args:
         U: [V, D], or [any number, V, D]: the logits are then the mean under all of them.
         source: int64 [B, S], padded with 0.
         limit: largest number of tokens produced, the end token included.
-        cached: False recomputes the prefix at each step, for comparison.
 
     Returns:
         int64 [B, limit]: tokens without the end token, padded with 0.
@@ -49,35 +122,32 @@ def greedy(
         ValueError: no sources, or a limit below 1.
     """
     _check(source, limit)
-    output = torch.zeros(len(source), limit, dtype=torch.int64, device=source.device)
-    with torch.inference_mode():
-        _fill(output, _stepper(U, cached)(model, U, source, limit))
+    with torch.inference_mode(False):
+        output = torch.zeros(len(source), limit, dtype=torch.int64, device=source.device)
+    steps = _Steps(model, U, source)
+    active = torch.arange(len(source), device=source.device)
+    tokens = torch.full_like(active, START)
+    going = torch.ones_like(active, dtype=torch.bool)
+    for position in range(limit):
+        tokens = steps.step(tokens, position).argmax(dim=-1)
+        going = going & (tokens != END)
+        output[active, position] = tokens * going
+        rows = _leave(going, position)
+        if rows is not None:
+            if not len(rows):
+                break
+            steps.select(rows, rows)
+            active, tokens, going = active[rows], tokens[rows], going[rows]
     return output
 
 
-def _fill(output: Tensor, stepper: Averaged | Cached | Uncached) -> None:
-    active = torch.arange(len(output), device=output.device)
-    tokens = torch.full_like(active, START)
-    going = torch.ones_like(active, dtype=torch.bool)
-    for position in range(output.shape[1]):
-        tokens = stepper.step(tokens, position).argmax(dim=-1)
-        going &= tokens != END
-        output[active, position] = tokens * going
-        if going.sum() <= GOING * len(going):
-            rows = going.nonzero()[:, 0]
-            if not len(rows):
-                break
-            stepper.select(rows)
-            active, tokens, going = active[rows], tokens[rows], going[rows]
-
-
+@torch.inference_mode()
 def beam(
     model: Transformer,
     U: Tensor,
     source: Tensor,
     limit: int,
     size: int = 3,
-    cached: bool = True,
     published: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Beam search with scores log-probability / length (paper, section "LTL Solving": size 3).
@@ -91,7 +161,6 @@ def beam(
         source: int64 [B, S], padded with 0.
         limit: largest number of tokens produced, the end token included.
         size: K, the number of beams.
-        cached: False recomputes the prefix at each step, for comparison.
         published: search as the paper's published code does. All of the 2 × K continuations that
             end are finished, and a source is settled when its best unfinished sequence could not
             score higher at the limit either. With size 1 that is not greedy: it passes over ends.
@@ -106,91 +175,166 @@ def beam(
     _check(source, limit)
     if size < 1:
         raise ValueError(f"the beam size must be 1 or more, found {size}")
-    search = _Beams(len(source), size, limit, U, published)
-    with torch.inference_mode():
-        search.run(_stepper(U, cached)(model, U, source, limit, size))
-    return search.result()
-
-
-class _Beams:
-    """The beams of all sources that are not settled, and what has finished so far."""
-
-    def __init__(self, sources: int, size: int, limit: int, like: Tensor, published: bool):
-        self.limit, self.published, device = limit, published, like.device
-        self.active = torch.arange(sources, device=device)
-        self.going = torch.ones(sources, dtype=torch.bool, device=device)
-        self.tokens = torch.full((sources, size), START, device=device)
-        self.prefixes = torch.zeros(sources, size, limit, dtype=torch.int64, device=device)
-        self.scores = like.new_full((sources, size), -torch.inf)
-        self.scores[:, 0] = 0.0  # all beams start alike: only one of them counts
-        self.finished = self.prefixes.clone()
-        self.finished_scores = torch.full_like(self.scores, -torch.inf)
-        self._results = self.prefixes.clone(), self.finished_scores.clone()
-
-    def run(self, stepper: Averaged | Cached | Uncached) -> None:
-        """Search until every source is settled or the limit is reached."""
-        for position in range(self.limit):
-            logits = stepper.step(self.tokens.flatten(), position)
-            came_from = self.extend(torch.log_softmax(logits, dim=-1), position)
-            rows = self.drop_settled(position)
-            if rows is None:
-                stepper.select_prefix(came_from.flatten())
-            elif len(rows):
-                stepper.select(came_from[rows].flatten())
-            else:
-                break
-
-    def extend(self, log_probabilities: Tensor, position: int) -> Tensor:
-        """Extend by one token; returns for each beam [B, K] the row that it came from."""
-        B, K = self.tokens.shape
-        totals = self.scores[:, :, None] + log_probabilities.unflatten(0, (B, K))
+    B, K, device = len(source), size, source.device
+    with torch.inference_mode(False):
+        found = torch.zeros(B, K, limit, dtype=torch.int64, device=device)
+        found_scores = torch.full((B, K), -torch.inf, dtype=U.dtype, device=device)
+    steps, active = _Steps(model, U, source, K), torch.arange(B, device=device)
+    going = torch.ones_like(active, dtype=torch.bool)  # is not settled
+    tokens, scores = torch.full((B, K), START, device=device), found_scores.clone()
+    scores[:, 0] = 0.0  # all beams start alike: only one of them counts
+    prefixes, finished, finished_scores = found.clone(), found.clone(), found_scores.clone()
+    for position in range(limit):
+        logits = steps.step(tokens.flatten(), position)
+        totals = scores[..., None] + torch.log_softmax(logits, dim=-1).unflatten(0, (-1, K))
         V = totals.shape[2]
-        scores, index = totals.flatten(1).topk(min(2 * K, K * V), dim=1)
+        best, index = totals.flatten(1).topk(min(2 * K, K * V), dim=1)
         parents, tokens = index // V, index % V
-        prefixes = self._gather(self.prefixes, parents)
-        ends = tokens == END
+        prefixes, ends = _gather(prefixes, parents), tokens == END
 
-        done = (scores / (position + 1)).masked_fill(~ends, -torch.inf)
-        if not self.published:
+        done = (best / (position + 1)).masked_fill(~ends | ~going[:, None], -torch.inf)
+        if not published:
             done[:, K:] = -torch.inf
-        self.finished_scores, best = torch.cat([self.finished_scores, done], 1).topk(K, dim=1)
-        self.finished = self._gather(torch.cat([self.finished, prefixes], 1), best)
+        finished_scores, order = torch.cat([finished_scores, done], 1).topk(K, dim=1)
+        finished = _gather(torch.cat([finished, prefixes], 1), order)
 
-        self.scores, kept = scores.masked_fill(ends, -torch.inf).topk(K, dim=1)
-        self.tokens = tokens.gather(1, kept)
-        self.prefixes = self._gather(prefixes, kept)
-        self.prefixes[:, :, position] = self.tokens
-        first_row = torch.arange(B, device=tokens.device)[:, None] * K
-        return first_row + parents.gather(1, kept)
+        scores, order = best.masked_fill(ends, -torch.inf).topk(K, dim=1)
+        tokens, prefixes = tokens.gather(1, order), _gather(prefixes, order)
+        prefixes[:, :, position] = tokens
+        came_from = torch.arange(len(active), device=device)[:, None] * K + parents.gather(1, order)
 
-    def drop_settled(self, position: int) -> Tensor | None:
-        """Store the results of settled sources; the rows that go on, or None if all stay."""
-        last = position + 1 == self.limit
-        best_going = self.scores[:, 0] / (self.limit if self.published else position + 1)
-        settled = (self.finished_scores[:, -1] >= best_going) | last
-        self._store(settled & self.going, position + 1)
-        self.going &= ~settled
-        if self.going.sum() > GOING * len(self.going):
-            return None
-        rows = self.going.nonzero()[:, 0]
-        names = ("active", "going", "tokens", "prefixes", "scores", "finished", "finished_scores")
-        for name in names:
-            setattr(self, name, getattr(self, name)[rows])
-        return rows
-
-    def _store(self, settled: Tensor, length: int) -> None:
-        tokens, scores = self._results
-        none = torch.isinf(self.finished_scores[settled, :1])  # at the limit: take what there is
-        prefixes, going = self.prefixes[settled], self.scores[settled] / length
-        tokens[self.active[settled]] = torch.where(
-            none[..., None], prefixes, self.finished[settled]
+        length = limit if published else position + 1
+        going = going & (finished_scores[:, -1] < scores[:, 0] / length)
+        rows = _leave(going, position)
+        if rows is None:
+            steps.reorder(came_from.flatten())
+            continue
+        found[active], found_scores[active] = finished, finished_scores
+        if not len(rows):
+            return found, found_scores
+        steps.select(rows, came_from[rows].flatten())
+        active, going, tokens, scores, prefixes, finished, finished_scores = (
+            x[rows] for x in (active, going, tokens, scores, prefixes, finished, finished_scores)
         )
-        scores[self.active[settled]] = torch.where(none, going, self.finished_scores[settled])
+    none = finished_scores[:, :1].isinf()  # at the limit: take what there is
+    found[active] = torch.where(none[..., None], prefixes, finished)
+    found_scores[active] = torch.where(none, scores / limit, finished_scores)
+    return found, found_scores
 
-    def result(self) -> tuple[Tensor, Tensor]:
-        """Tokens [B, K, T] and scores [B, K] of all sources."""
-        return self._results
 
-    @staticmethod
-    def _gather(sequences: Tensor, index: Tensor) -> Tensor:
-        return sequences.gather(1, index[..., None].expand(-1, -1, sequences.shape[2]))
+def _gather(sequences: Tensor, index: Tensor) -> Tensor:
+    return sequences.gather(1, index[..., None].expand(-1, -1, sequences.shape[2]))
+
+
+def copy_strings(network, U: Tensor, batch: Batch) -> Tensor:
+    """Copies of a batch's sources by the experiment's search: int64 [N, limit].
+
+    Paper, appendix "Copying Task Experiments": greedy decoding. The limit is twice the longest
+    source; for the search of its published code twice the grid's longest strings, and their end.
+    """
+    experiment = network.experiment
+    if experiment.search == "published":
+        limit = 2 * experiment.grid.maximum + 1
+        return beam(network.model, U, batch.source, limit, size=1, published=True)[0][:, 0]
+    return greedy(network.model, U, batch.source, 2 * (batch.source.shape[1] - 1))
+
+
+class Solver:
+    """A network and an embedding matrix for a vocabulary: formulas in, answers out.
+
+    Paper, section "LTL Solving": beam search with 3 beams.
+
+    Args:
+        network: a network of a logic experiment, in evaluation mode.
+        draw: number of the random draw of U, or several: the logits are averaged over them.
+        vocabulary: default: all that the network can read (`readable_vocabulary`).
+        beams: default: the experiment's.
+        progress: show a bar.
+    """
+
+    def __init__(
+        self,
+        network,
+        draw: int | Sequence[int] = 0,
+        vocabulary: Vocabulary | None = None,
+        beams: int | None = None,
+        progress: bool = False,
+    ):
+        self.network, self.experiment, self.progress = network, network.experiment, progress
+        self.vocabulary = vocabulary or self.experiment.readable_vocabulary
+        self.beams = self.experiment.beam if beams is None else beams
+        self.draw, draws = draw, [draw] if isinstance(draw, int) else draw
+        drawn = [network.matrix(self.vocabulary, seeded(TEST_SEED, number)) for number in draws]
+        self.U = drawn[0] if len(drawn) == 1 else torch.stack(drawn)
+
+    def can_read(self, formula: str) -> bool:
+        """Whether the network has an embedding for every token, and a position for it."""
+        if not set(formula) <= set(self.vocabulary.tokens):
+            return False
+        model = self.network.model
+        if not model.config.tree_positions or len(formula) <= model.deepest:
+            return True
+        tokens = torch.tensor([self.vocabulary.encode(formula)], device=self.U.device)
+        try:
+            tree_paths(model.operands_of(tokens), model.deepest)
+        except ValueError:
+            return False
+        return True
+
+    def answers(self, formulas: Sequence[str]) -> list[str]:
+        """The best answer to each formula; empty where the network cannot read it.
+
+        Each different formula is decoded once; for a canonical experiment, each different one
+        after renaming.
+        """
+        return [beams[0] if beams else "" for beams in self.beam_answers(formulas)]
+
+    def beam_answers(self, formulas: Sequence[str]) -> list[list[str]]:
+        """The answers of all beams to each formula, best first; none where it cannot be read."""
+        names, undo = self.vocabulary.interchangeable[0], {}
+        for formula in dict.fromkeys(filter(self.can_read, formulas)):
+            used = formula if self.experiment.canonical else ""
+            renaming = canonical_renaming(used, names, names)
+            undo[formula] = renaming(formula), renaming.inverse()
+        distinct = sorted(dict.fromkeys(source for source, _ in undo.values()), key=len)
+        solved = dict(zip(distinct, self._decode(distinct), strict=True))
+        return [
+            [undo[formula][1](answer) for answer in solved[undo[formula][0]]]
+            if formula in undo
+            else []
+            for formula in formulas
+        ]
+
+    def _decode(self, formulas: list[str]) -> list[list[str]]:
+        """The answers of all beams to different formulas in order of length."""
+        found, at_once = [], DECODED[self.U.device.type]
+        with tqdm(total=len(formulas), disable=not self.progress, unit="formula") as bar:
+            while len(found) < len(formulas):
+                longest = len(formulas[min(len(found) + 255, len(formulas) - 1)]) + 1
+                size = max(1, at_once // (longest * self.beams))
+                part = formulas[len(found) : len(found) + size]
+                source = torch.from_numpy(with_end(*encode_texts(part, self.vocabulary)))
+                for rows in self._search(source.to(self.U.device)).tolist():
+                    texts = ([i for i in row if i > END] for row in rows)
+                    found.append(["".join(self.vocabulary.decode(text)) for text in texts])
+                bar.update(len(part))
+        return found
+
+    def _search(self, source: Tensor) -> Tensor:
+        """Tokens [B, beams, limit] of the answers to source [B, S]."""
+        model, limit = self.network.model, self.experiment.limit
+        if self.beams == 1:
+            return greedy(model, self.U, source, limit)[:, None]
+        return beam(model, self.U, source, limit, self.beams)[0]
+
+    @torch.no_grad()
+    def loss(self, pairs: Sequence[Pair]) -> float:
+        """Mean cross-entropy of the unscaled logits on the labels of some problems."""
+        packed = problems(self.experiment, pairs, self.vocabulary)
+        total, count = 0.0, 0
+        order = packed.source_lengths.argsort(kind="stable")
+        for rows in np.array_split(order, range(128, len(order), 128)):
+            logits, targets = self.network.logits(self.U, packed.batch(rows).to(self.U.device))
+            total += cross_entropy(logits, targets, ignore_index=0, reduction="sum").item()
+            count += int((targets != Vocabulary.pad_id).sum())
+        return total / count
