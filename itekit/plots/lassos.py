@@ -1,4 +1,4 @@
-"""Lassos: a word u v^ω drawn as what it is, a handle and a loop.
+"""Lassos: a word u v^ω drawn as a handle and a loop, and tables of what holds at its times.
 
 Paper, appendix "Temporal logic overview". A lasso is given as plain text: what is said of each time
 of its prefix and of its cycle, such as `a & b` or `{a, b}`.
@@ -10,17 +10,29 @@ from math import cos, pi, sin
 
 import plotly.graph_objects as go
 
-from itekit.plots.style import COLOURS, style
+from itekit.plots.show import COLOURS, DARK, WIDEST, style
 
 MOST_TIMES = 60
-UNIT = 84  # pixels between two times of the picture
+UNIT = 84  # pixels between two times of the picture, at most
 NODE = 34  # pixels across a node
-DARK = "#222222"
-BAND = "#EAF2F8"
-LABEL = NODE / 2 + 12  # pixels from the middle of a node to that of a label above it
 LETTER = 7.4  # pixels across a letter, about
+BAND = "#EAF2F8"
+CELL = 46  # pixels from one row of a table to the next
 
-Point = tuple[float, float]
+# Sign, fill, colour of the sign. Signs differ, not colours alone.
+LOOKS = {
+    "holds": ("✓", COLOURS[0], "white"),
+    "fails": ("✗", COLOURS[1], "white"),
+    "depends on the word": ("?", "#D9D9D9", DARK),
+}
+
+
+def _check_times(prefix: Sequence[str], cycle: Sequence[str]) -> None:
+    if not cycle:
+        raise ValueError("cycle: expected at least one time, found none")
+    if len(prefix) + len(cycle) > MOST_TIMES:
+        found = len(prefix) + len(cycle)
+        raise ValueError(f"a lasso of {found} times: at most {MOST_TIMES} are drawn")
 
 
 def lasso_figure(prefix: Sequence[str], cycle: Sequence[str], *, title: str = "") -> go.Figure:
@@ -32,97 +44,150 @@ def lasso_figure(prefix: Sequence[str], cycle: Sequence[str], *, title: str = ""
     Raises:
         ValueError: an empty cycle, or more than 60 times.
     """
-    check_times(prefix, cycle)
-    labels, start = [*prefix, *cycle], len(prefix)
-    radius = max(0.5, len(cycle) / 5.5)
-    apart = max(1.0, (max(map(len, labels)) * LETTER + 12) / UNIT)
-    centre = start * apart + radius
-    angles = [pi - 2 * pi * turn / len(cycle) for turn in range(len(cycle))]
-    places = [(time * apart, 0.0) for time in range(start)]
-    places += [_on_circle(centre, radius, angle) for angle in angles]
+    _check_times(prefix, cycle)
+    labels, start, turn = [*prefix, *cycle], len(prefix), 2 * pi / len(cycle)
+    longest = max(map(len, labels)) * LETTER
+    radius, apart = max(0.5, len(cycle) / 5.5), max(1.0, (longest + 12) / UNIT)
+    centre, gap = start * apart + radius, NODE / 2 / UNIT
+    angles = [pi - turn * time for time in range(len(cycle))]
+
+    def on_circle(angle: float) -> tuple[float, float]:
+        return centre + radius * cos(angle), radius * sin(angle)
+
+    places = [(time * apart, 0.0) for time in range(start)] + [on_circle(a) for a in angles]
+    left, right = -0.3 - longest / UNIT, centre + radius + 0.4 + longest / UNIT
+    small = min(1.0, (WIDEST - 20) / (UNIT * (right - left)))  # a long lasso is drawn smaller
     figure = go.Figure()
-    gap = NODE / 2 / UNIT
-    for left, right in zip(places[:start], places[1:], strict=False):
-        _arrow(figure, [(left[0] + gap, 0.0), (right[0] - gap, 0.0)], DARK)
+    for (before, _), (after, _) in zip(places[:start], places[1:], strict=False):
+        _arrow(figure, [(before + gap, 0.0), (after - gap, 0.0)], DARK, small)
     for angle in angles:
-        turn, trim = 2 * pi / len(cycle), 1.15 * gap / radius
-        ends = angle - trim, angle - turn + trim
-        arc = [ends[0] + (ends[1] - ends[0]) * i / 40 for i in range(41)]
-        _arrow(figure, [_on_circle(centre, radius, a) for a in arc], COLOURS[0])
-    _nodes(figure, places, start)
-    for time, (x, y) in enumerate(places):
-        where = _label_place(angles[time - start]) if time >= start else {"yshift": LABEL}
-        figure.add_annotation(x=x, y=y, text=html.escape(labels[time]), showarrow=False, **where)
-    high = 0.35 + max(abs(y) + 0.35 * (abs(y) > 0.1) for _, y in places)
-    return _finish_lasso(figure, labels, centre + radius, max(high, radius + 0.1), title)
-
-
-def check_times(prefix: Sequence[str], cycle: Sequence[str]) -> None:
-    """Raise a ValueError for an empty cycle, or more than 60 times."""
-    if not cycle:
-        raise ValueError("cycle: expected at least one time, found none")
-    if len(prefix) + len(cycle) > MOST_TIMES:
-        found = len(prefix) + len(cycle)
-        raise ValueError(f"a lasso of {found} times: at most {MOST_TIMES} are drawn")
-
-
-def _on_circle(centre: float, radius: float, angle: float) -> Point:
-    return centre + radius * cos(angle), radius * sin(angle)
-
-
-def _arrow(figure: go.Figure, points: Sequence[Point], colour: str) -> None:
-    x, y = zip(*points, strict=True)
-    sizes = [0] * (len(points) - 1) + [13]
-    marker = {"symbol": "arrow", "angleref": "previous", "size": sizes, "color": colour}
-    marker |= {"opacity": 1, "line": {"width": 0}}
-    line = {"color": colour, "width": 2, "simplify": False}
-    figure.add_scatter(
-        x=x, y=y, mode="lines+markers", line=line, marker=marker, hoverinfo="skip", showlegend=False
-    )
-
-
-def _nodes(figure: go.Figure, places: Sequence[Point], start: int) -> None:
-    """A circle for each time, its number inside."""
+        first, last = angle - 1.15 * gap / radius, angle - turn + 1.15 * gap / radius
+        arc = [on_circle(first + (last - first) * i / 40) for i in range(41)]
+        _arrow(figure, arc, COLOURS[0], small)
     x, y = zip(*places, strict=True)
-    times = range(len(places))
+    rims = [DARK if time < start else COLOURS[0] for time in range(len(places))]
+    fills = ["white" if time < start else BAND for time in range(len(places))]
+    line = {"color": rims, "width": 2}
     figure.add_scatter(
         x=x,
         y=y,
-        text=[str(time) for time in times],
+        text=[str(time) for time in range(len(places))],
         mode="markers+text",
-        hovertext=[f"time {t}{', and each turn of the cycle' * (t >= start)}" for t in times],
+        textfont_size=14 * small,
+        hovertext=[
+            f"time {time}{', and each turn of the cycle' * (time >= start)}"
+            for time in range(len(places))
+        ],
         hoverinfo="text",
         showlegend=False,
-        marker={
-            "size": NODE,
-            "opacity": 1,
-            "color": ["white" if time < start else BAND for time in times],
-            "line": {"color": [DARK if t < start else COLOURS[0] for t in times], "width": 2},
-        },
+        marker={"size": NODE * small, "opacity": 1, "color": fills, "line": line},
     )
+    for time, (x, y) in enumerate(places):
+        where = {"yshift": (NODE / 2 + 12) * small}
+        if time >= start:
+            where = _label_place(angles[time - start], small)
+        text = {"text": html.escape(labels[time]), "font_size": 14 * small, "showarrow": False}
+        figure.add_annotation(x=x, y=y, **text, **where)
+    high = 0.35 + max(abs(y) + 0.35 * (abs(y) > 0.1) for _, y in places)
+    high, top = max(high, radius + 0.1), 40 if title else 10
+    figure.update_xaxes(visible=False, range=[left, right])
+    figure.update_yaxes(visible=False, range=[-high, high])
+    width, height = round(UNIT * (right - left) * small), round(2 * UNIT * high * small)
+    style(figure, title=title, width=width + 20, height=height + top + 10)
+    return figure.update_layout(margin={"l": 10, "r": 10, "t": top, "b": 10})
 
 
-def _label_place(angle: float) -> dict:
+def _arrow(figure: go.Figure, points: list[tuple[float, float]], colour: str, small: float) -> None:
+    x, y = zip(*points, strict=True)
+    sizes = [0] * (len(points) - 1) + [13 * small]
+    marker = {"symbol": "arrow", "angleref": "previous", "size": sizes, "color": colour}
+    marker |= {"opacity": 1, "line": {"width": 0}}
+    line = {"color": colour, "width": 2, "simplify": False}
+    look = {"mode": "lines+markers", "line": line, "marker": marker}
+    figure.add_scatter(x=x, y=y, hoverinfo="skip", showlegend=False, **look)
+
+
+def _label_place(angle: float, small: float) -> dict:
     """Where a label is in the cycle: outside of the loop, the first one's clear of both arrows."""
     if angle == pi:
-        return {"yshift": LABEL, "xshift": -2, "xanchor": "right"}
+        return {"yshift": (NODE / 2 + 12) * small, "xshift": -2, "xanchor": "right"}
     across, up = cos(angle), sin(angle)
     return {
-        "xshift": (NODE / 2 + 6) * across,
-        "yshift": (NODE / 2 + 8) * up,
+        "xshift": (NODE / 2 + 6) * across * small,
+        "yshift": (NODE / 2 + 8) * up * small,
         "xanchor": "left" if across > 0.2 else "right" if across < -0.2 else "center",
         "yanchor": "bottom" if up > 0.6 else "top" if up < -0.6 else "middle",
     }
 
 
-def _finish_lasso(
-    figure: go.Figure, labels: Sequence[str], end: float, high: float, title: str
+def lasso_table(
+    prefix: Sequence[str],
+    cycle: Sequence[str],
+    rows: Sequence[tuple[str, Sequence[str | bool]]],
+    *,
+    title: str = "",
 ) -> go.Figure:
-    longest = max(map(len, labels)) * LETTER / UNIT
-    left, right = -0.3 - longest, end + 0.4 + longest
-    figure.update_xaxes(visible=False, range=[left, right])
-    figure.update_yaxes(visible=False, range=[-high, high])
-    top = 40 if title else 10
-    width, height = round(UNIT * (right - left)) + 20, round(2 * UNIT * high) + top + 10
-    style(figure, title=title, width=width, height=height)
-    return figure.update_layout(margin={"l": 10, "r": 10, "t": top, "b": 10})
+    """Formulas as rows, times as columns; each cell says whether the formula holds at that time.
+
+    Args:
+        prefix, cycle: what is written above each time.
+        rows: each formula and its status at each time: "holds" or True, "fails" or False, or
+            "depends on the word". The first row is on top.
+
+    Raises:
+        ValueError: an empty cycle, more than 60 times, no rows, a row of another length, or an
+            unknown status.
+    """
+    _check_times(prefix, cycle)
+    if not rows:
+        raise ValueError("rows: expected at least one formula, found none")
+    steps, cells = [*prefix, *cycle], {}  # (time, row) -> status
+    for j, (label, found) in enumerate(rows):
+        if len(found) != len(steps):
+            raise ValueError(f"row {label!r}: expected {len(steps)} statuses, found {len(found)}")
+        for i, status in enumerate(found):
+            if not isinstance(status, str):
+                status = "holds" if status else "fails"
+            if status not in LOOKS:
+                known = ", ".join(map(repr, LOOKS))
+                raise ValueError(f"row {label!r}, time {i}: {status!r} is none of {known}")
+            cells[i, j] = status
+    labels = [html.escape(label) for label, _ in rows]
+    left = max(len(label) for label, _ in rows) * LETTER + 24
+    column = max(CELL, max(map(len, steps)) * LETTER + 14)
+    shown = max(len(steps), 340 / column)  # room for the legend
+    column = min(column, (WIDEST - left - 20) / shown)
+    figure = go.Figure()
+    for status, (sign, fill, colour) in LOOKS.items():
+        places = [place for place, found in cells.items() if found == status]
+        if not places:
+            continue
+        size = 0.72 * min(CELL, column)
+        figure.add_scatter(
+            x=[i for i, _ in places],
+            y=[j for _, j in places],
+            name=status,
+            text=[sign] * len(places),
+            mode="markers+text",
+            textfont={"color": colour, "size": min(16, size)},
+            marker={"symbol": "square", "size": size, "color": fill, "line": {"width": 0}},
+            hovertext=[f"{labels[j]}: {status} at time {i}" for i, j in places],
+            hoverinfo="text",
+            cliponaxis=False,
+        )
+    first, end = len(prefix) - 0.5, len(steps) - 0.5
+    figure.add_vrect(x0=first, x1=end, fillcolor=BAND, line_width=0, layer="below")
+    note = {"text": "↻ for ever", "showarrow": False, "xanchor": "left", "yanchor": "top"}
+    figure.add_annotation(x=first + 0.02, y=len(rows) - 0.5, **note)
+    plain = {"showgrid": False, "showline": False, "ticks": "", "automargin": False}
+    ticks = [f"{html.escape(step)}<br><b>{time}</b>" for time, step in enumerate(steps)]
+    columns = {"tickvals": list(range(len(steps))), "ticktext": ticks, "side": "top"}
+    figure.update_xaxes(**columns, **plain, range=[-0.5, shown - 0.5])
+    at = {"tickvals": list(range(len(rows))), "ticktext": labels}
+    figure.update_yaxes(**at, **plain, range=[len(rows) + 0.05, -0.5])
+    top = 100 if title else 56
+    height = round(CELL * (len(rows) + 0.55)) + top + 40
+    style(figure, title=title, width=round(left + column * shown) + 20, height=height)
+    legend = {"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom"}
+    figure.update_layout(showlegend=True, legend=legend | {"itemsizing": "constant"})
+    return figure.update_layout(margin={"l": left, "r": 20, "t": top, "b": 40})

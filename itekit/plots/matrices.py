@@ -7,62 +7,35 @@ random vectors in the last columns, where the other tokens have zeros.
 Shape letters: V vocabulary, D model.
 """
 
-from collections.abc import Sequence
+import html
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from itekit.plots.style import SIGNED, colour_bar, compact, floats, style
+from itekit.plots.show import SIGNED, colour_bar, compact, floats, style
 
 LINE = {"color": "black", "width": 2}
+VEIL = {"fillcolor": "rgba(255,255,255,0.78)", "line_width": 0}
 
 
 def _checked(U: Any, tokens: Sequence[str]) -> tuple[np.ndarray, list[str]]:
-    matrix = floats("U", U, dimensions=2)
-    tokens = [str(token) for token in tokens]
+    matrix, tokens = floats("U", U, dimensions=2), [str(token) for token in tokens]
     if len(tokens) != len(matrix):
-        raise ValueError(
-            f"tokens: expected one for each of {len(matrix)} rows of U, found {len(tokens)}"
-        )
-    if len(set(tokens)) != len(tokens):
-        twice = next(token for token in tokens if tokens.count(token) > 1)
-        raise ValueError(f"tokens: {twice!r} is there more than once")
-    if not np.isfinite(matrix).all():
-        row, column = np.argwhere(~np.isfinite(matrix))[0]
-        raise ValueError(
-            f"U: row {row} ({tokens[row]!r}), column {column} holds {matrix[row, column]}"
-        )
+        found = f"one for each of {len(matrix)} rows of U, found {len(tokens)}"
+        raise ValueError(f"tokens: expected {found}")
+    for token in tokens:
+        if tokens.count(token) > 1:
+            raise ValueError(f"tokens: {token!r} is there more than once")
+    for row, column in np.argwhere(~np.isfinite(matrix)):
+        found = f"column {column} holds {matrix[row, column]}"
+        raise ValueError(f"U: row {row} ({tokens[row]!r}), {found}")
     return matrix, tokens
-
-
-def _within(name: str, value: int | None, most: int, what: str) -> int | None:
-    if value is not None and not 0 < value < most:
-        raise ValueError(f"{name}: expected a number from 1 to {most - 1} ({what}), found {value}")
-    return value
 
 
 def _row_height(rows: int) -> int:
     return max(5, min(30, 660 // rows))
-
-
-def _label(figure: go.Figure, text: str, **place: Any) -> None:
-    figure.add_annotation(text=text, showarrow=False, font={"size": 13}, **place)
-
-
-def _mark_columns(figure: go.Figure, shared: int, columns: int) -> None:
-    figure.add_vline(x=shared - 0.5, line=LINE)
-    above = {"yref": "paper", "y": 1.0, "yanchor": "bottom"}
-    _label(figure, "shared (learned)", x=(shared - 1) / 2, **above)
-    _label(figure, "random", x=(shared + columns - 1) / 2, **above)
-
-
-def _mark_rows(figure: go.Figure, first: int, rows: int) -> None:
-    figure.add_hline(y=first - 0.5, line=LINE)
-    beside = {"xref": "paper", "x": 1.005, "xanchor": "left", "textangle": 90}
-    others = "not interchangeable" if first * _row_height(rows) >= 130 else "others"
-    _label(figure, others, y=(first - 1) / 2, **beside)
-    _label(figure, "interchangeable", y=(first + rows - 1) / 2, **beside)
 
 
 def embedding_matrix(
@@ -86,21 +59,28 @@ def embedding_matrix(
             outside the matrix.
     """
     matrix, tokens = _checked(U, tokens)
-    rows, columns = matrix.shape
-    shared = _within("shared_dimensions", shared_dimensions, columns, f"U has {columns} columns")
-    first = _within("first_interchangeable", first_interchangeable, rows, f"U has {rows} rows")
-    figure = go.Figure(
-        go.Heatmap(
-            z=compact(matrix),
-            y=tokens,
-            coloraxis="coloraxis",
-            hovertemplate="token %{y}, dimension %{x}: %{z:.3f}<extra></extra>",
-        )
-    )
+    (rows, columns), shared, first = matrix.shape, shared_dimensions, first_interchangeable
+    for name, value, most, what in (
+        ("shared_dimensions", shared, columns, "columns"),
+        ("first_interchangeable", first, rows, "rows"),
+    ):
+        if value is not None and not 0 < value < most:
+            wanted = f"expected a number from 1 to {most - 1} (U has {most} {what})"
+            raise ValueError(f"{name}: {wanted}, found {value}")
+    words = "token %{y}, dimension %{x}: %{z:.3f}<extra></extra>"
+    cells = go.Heatmap(z=compact(matrix), y=tokens, coloraxis="coloraxis", hovertemplate=words)
+    figure, plain = go.Figure(cells), {"showarrow": False, "font": {"size": 13}}
     if shared is not None:
-        _mark_columns(figure, shared, columns)
+        figure.add_vline(x=shared - 0.5, line=LINE)
+        above = {"yref": "paper", "y": 1.0, "yanchor": "bottom", **plain}
+        figure.add_annotation(text="shared (learned)", x=(shared - 1) / 2, **above)
+        figure.add_annotation(text="random", x=(shared + columns - 1) / 2, **above)
     if first is not None:
-        _mark_rows(figure, first, rows)
+        figure.add_hline(y=first - 0.5, line=LINE)
+        beside = {"xref": "paper", "x": 1.005, "xanchor": "left", "textangle": 90, **plain}
+        others = "not interchangeable" if first * _row_height(rows) >= 130 else "others"
+        figure.add_annotation(text=others, y=(first - 1) / 2, **beside)
+        figure.add_annotation(text="interchangeable", y=(first + rows - 1) / 2, **beside)
     limit = max(float(np.abs(matrix).max()), 1e-6)
     return _finish(figure, tokens, limit, "value", "dimension", title, width=780)
 
@@ -115,11 +95,10 @@ def _finish(
     *,
     width: int,
 ) -> go.Figure:
+    """The colour scale from -limit to limit, the tokens at the rows, and the sizes."""
     rows = len(tokens)
     bar = colour_bar(name, side="top", x=1.05)
-    figure.update_layout(
-        coloraxis={"colorscale": SIGNED, "cmin": -limit, "cmax": limit, "colorbar": bar}
-    )
+    scale = {"colorscale": SIGNED, "cmin": -limit, "cmax": limit, "colorbar": bar}
     step = -(-rows * 14 // (rows * _row_height(rows)))  # rows per label, at 14 pixels a label
     figure.update_yaxes(
         type="category",
@@ -132,6 +111,7 @@ def _finish(
         tickfont_size=12,
     )
     figure.update_xaxes(showgrid=False, showline=False, title_text=x_title or None)
+    figure.update_layout(coloraxis=scale)
     return style(figure, title=title, width=width, height=150 + rows * _row_height(rows))
 
 
@@ -143,23 +123,44 @@ def cosine_matrix(U: Any, tokens: Sequence[str], *, title: str = "") -> go.Figur
     """
     matrix, tokens = _checked(U, tokens)
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
-    if not lengths.all():
-        row = int(np.flatnonzero(lengths[:, 0] == 0)[0])
+    for row in np.flatnonzero(lengths[:, 0] == 0):
         raise ValueError(f"U: row {row} ({tokens[row]!r}) is all zeros, so it has no direction")
     unit = matrix / lengths
-    figure = go.Figure(
-        go.Heatmap(
-            z=compact(np.clip(unit @ unit.T, -1, 1), decimals=3),
-            x=tokens,
-            y=tokens,
-            coloraxis="coloraxis",
-            hovertemplate="%{y} and %{x}: cosine %{z:.3f}<extra></extra>",
-        )
+    cells = go.Heatmap(
+        z=compact(np.clip(unit @ unit.T, -1, 1), decimals=3),
+        x=tokens,
+        y=tokens,
+        coloraxis="coloraxis",
+        hovertemplate="%{y} and %{x}: cosine %{z:.3f}<extra></extra>",
     )
-    size = 170 + len(tokens) * _row_height(len(tokens))
-    _finish(figure, tokens, 1.0, "cosine", "", title, width=size)
-    step = figure.layout.yaxis.tickvals
-    figure.update_xaxes(
-        type="category", tickmode="array", tickvals=step, ticks="", tickangle=-90, tickfont_size=12
-    )
-    return figure
+    width = 170 + len(tokens) * _row_height(len(tokens))
+    figure = _finish(go.Figure(cells), tokens, 1.0, "cosine", "", title, width=width)
+    ticks = {"tickmode": "array", "tickvals": figure.layout.yaxis.tickvals, "ticks": ""}
+    return figure.update_xaxes(type="category", **ticks, tickangle=-90, tickfont_size=12)
+
+
+def light_rows(figure: go.Figure, lit: Collection[str]) -> go.Figure:
+    """Veil the rows of an `embedding_matrix` figure whose tokens are not lit; return it.
+
+    Only the rows of tokens that occur are ever looked up (paper, section "Embedding matrix"). The
+    tokens of lit rows are written bold, so that nothing depends on brightness alone.
+
+    Raises:
+        ValueError: a lit token has no row.
+    """
+    tokens = list(figure.data[0].y)
+    if unknown := [token for token in lit if token not in tokens]:
+        raise ValueError(f"lit: no row for {unknown[0]!r}")
+    across = {"type": "rect", "xref": "x domain", "x0": 0, "x1": 1, **VEIL}
+    veils = [
+        go.layout.Shape(y0=number - 0.5, y1=number + 0.5, **across)
+        for number, token in enumerate(tokens)
+        if token not in lit
+    ]
+    figure.layout.shapes = [*veils, *figure.layout.shapes]  # the lines between the parts on top
+    step = len(tokens) // len(figure.layout.yaxis.tickvals)
+    written = [token for number, token in enumerate(tokens) if number % step == 0 or token in lit]
+    # plotly reads the text of ticks as HTML: `<end>` would not be seen
+    names = [html.escape(token, quote=False) for token in written]
+    names = [f"<b>{n}</b>" if t in lit else n for n, t in zip(names, written, strict=True)]
+    return figure.update_yaxes(tickvals=written, ticktext=names)

@@ -2,8 +2,8 @@
 
 Paper, section "Experiments": tree positions tell the encoder where in this tree a token stands. A
 tree is given as its tokens in prefix order and, for each of them, the path of branches from the
-root to it (`tokens()` and `tree_paths()` of `itekit.logic.formulas.Formula`). The nodes can be
-shaded, as by the attention that a token of the answer pays to each of them.
+root to it, 0 the left or only one, 1 the right one (`tokens()` and `tree_paths()` of
+`itekit.logic.formulas.Formula`).
 """
 
 from collections.abc import Sequence
@@ -11,24 +11,56 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from itekit.plots.style import COLOURS, GREY, SYMBOLS, colour_bar, style
-from itekit.plots.tree_places import MOST_NODES, Path, checked_weights, path_text, tree_places
+from itekit.plots.show import COLOURS, DARK, GREY, SYMBOLS, WIDEST, colour_bar, floats, style
 
-__all__ = ["MOST_NODES", "formula_tree", "path_text", "tree_places"]
-
-WIDEST = 1100  # pixels
-EDGE, DARK = "#BBBBBB", "#222222"
+Path = tuple[int, ...]
+MOST_NODES = 200
+SHADES = "Blues"
 
 # Fill, rim, symbol and label colour. Values differ in shape too, for readers who see no colours.
-_OPERATOR = ("white", COLOURS[0], "circle", DARK)
-_LEAF = ("#EFEFEF", GREY, "circle", DARK)
-_SHADED = ("white", GREY, "circle", DARK)
-SHADES = "Blues"
+_LOOKS = {
+    "operator": ("white", COLOURS[0], "circle", DARK),
+    "leaf": ("#EFEFEF", GREY, "circle", DARK),
+    "shaded": ("white", GREY, "circle", DARK),
+}
 _VALUES = {
     "true": (COLOURS[0], COLOURS[0], "circle", "white"),
     "false": (COLOURS[1], COLOURS[1], "square", "white"),
     "open": ("white", GREY, "diamond", DARK),
 }
+
+
+def path_text(path: Path) -> str:
+    """The path in words: "root", or the branches from the root down, such as "0 1"."""
+    return " ".join(map(str, path)) or "root"
+
+
+def tree_places(paths: Sequence[Path]) -> list[tuple[float, int]]:
+    """Where each node stands, (x, depth): leaves are one apart, an operator above their middle.
+
+    Raises:
+        ValueError: the paths are not those of one tree in prefix order.
+    """
+    paths = [tuple(path) for path in paths]
+    below: dict[Path, list[Path]] = {path: [] for path in paths}
+    if paths[:1] != [()] or len(below) < len(paths) or sorted(paths) != paths:
+        raise ValueError("paths: expected those of one tree, each once, in prefix order")
+    for path in paths[1:]:
+        if path[:-1] not in below or path[-1] != len(below[path[:-1]]):
+            raise ValueError(f"paths: {path} is there, but not the node above or left of it")
+        below[path[:-1]].append(path)
+    left = sum(not nodes for nodes in below.values())
+    x: dict[Path, float] = {}
+    for path in reversed(paths):
+        left -= not below[path]
+        ends = below[path][:1] + below[path][-1:]
+        x[path] = sum(x[end] for end in ends) / 2 if ends else float(left)
+    return [(x[path], len(path)) for path in paths]
+
+
+def shaded_labels(shades: np.ndarray, top: float) -> list[str]:
+    """The colours of labels that can be read on nodes so dark."""
+    return ["white" if shade > 0.55 * top else DARK for shade in shades]
 
 
 def formula_tree(
@@ -60,24 +92,76 @@ def formula_tree(
             weights, or a weight below 0.
     """
     each = {"labels": labels, "values": values, "weights": weights, "notes": notes, "hover": hover}
-    shades = checked_weights(each, len(paths))
-    places = tree_places(paths)
-    paths = [tuple(path) for path in paths]
+    for name, given in each.items():
+        if given is not None and len(given) != len(paths):
+            found = f"one for each of {len(paths)} nodes, found {len(given)}"
+            raise ValueError(f"{name}: expected {found}")
+    if len(paths) > MOST_NODES:
+        raise ValueError(f"a tree of {len(paths)} nodes: at most {MOST_NODES} are drawn")
+    if weights is not None and values is not None:
+        raise ValueError("values and weights: give one of them, both colour the nodes")
+    shades = None if weights is None else floats("weights", weights, dimensions=1)
+    for i in [] if shades is None else np.flatnonzero(~((shades >= 0) & (shades < np.inf))):
+        raise ValueError(f"weights: expected numbers of 0 or more, found {shades[i]:g} at node {i}")
+    places, paths = tree_places(paths), [tuple(path) for path in paths]
+    bar = 0 if shades is None else 70
     columns, rows = max(x for x, _ in places) + 1, max(depth for _, depth in places) + 1
-    column = min(64 if notes else 46, (WIDEST - 60) / columns)
+    column = min(64 if notes else 46, (WIDEST - 60 - bar) / columns)
     row = min(58, max(18, 900 / rows))
     size = min(30, 0.8 * column, 0.8 * row)
-    hover = hover or _hover(labels, paths, shades)
-    figure = go.Figure(_edges(paths, places))
-    for name, look, members in _groups(paths, values, shades is not None):
-        figure.add_trace(_nodes(name, look, members, places, labels, hover, size))
-    if shades is not None:
-        _shade(figure, shades, weights_title)
-    if notes is not None:
-        _notes(figure, paths, places, notes, size)
+    if hover is None:
+        hover = [f"{label}, {path_text(path)}" for label, path in zip(labels, paths, strict=True)]
+        if shades is not None:
+            hover = [f"{text}: {shade:.3g}" for text, shade in zip(hover, shades, strict=True)]
+    at, ends = dict(zip(paths, places, strict=True)), []
+    for path in paths[1:]:
+        (above, higher), (below, lower) = at[path[:-1]], at[path]
+        ends += [(above, -higher), (below, -lower), (None, None)]
+    x, y = zip(*ends, strict=True) if ends else ((), ())
+    line = {"color": "#BBBBBB", "width": 1.5}
+    figure = go.Figure()
+    figure.add_scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)
+    inner = {path[:-1] for path in paths if path}
+    kinds = values or ["operator" if path in inner else "leaf" for path in paths]
+    kinds = ["shaded"] * len(paths) if shades is not None else list(kinds)
+    known = _LOOKS if values is None else _VALUES
+    others = dict.fromkeys(kind for kind in kinds if kind not in known)
+    looks = known | {kind: _other_look(number) for number, kind in enumerate(others)}
+    for kind, (fill, rim, symbol, label) in looks.items():
+        members = [i for i, own in enumerate(kinds) if own == kind]
+        if not members:
+            continue
+        text = [labels[i] for i in members]
+        letters = max(8, size * min(0.53, 1.1 / max(map(len, text))))
+        across = size * (0.9 if symbol == "square" else 1)
+        line = {"color": rim, "width": 2}
+        figure.add_scatter(
+            x=[places[i][0] for i in members],
+            y=[-places[i][1] for i in members],
+            text=text,
+            mode="markers+text",
+            name=kind if values else "",
+            showlegend=bool(values),
+            textfont={"color": label, "size": letters},
+            marker={"color": fill, "symbol": symbol, "size": across, "line": line},
+            hovertext=[hover[i] for i in members],
+            hoverinfo="text",
+        )
+    if shades is not None:  # from white for 0 to the darkest for the largest
+        top = float(shades.max()) or 1.0
+        figure.data[-1].marker.update(color=shades, coloraxis="coloraxis")
+        figure.data[-1].textfont.color = shaded_labels(shades, top)
+        scale = {"colorscale": SHADES, "cmin": 0, "cmax": top}
+        figure.update_layout(coloraxis=scale | {"colorbar": colour_bar(weights_title)})
+    away = size / 2 + 4  # notes stand clear of the lines: beside operators, below leaves
+    for path, (x, depth), note in zip(paths, places, notes or (), strict=bool(notes)):
+        where = {"xanchor": "center", "yanchor": "top", "yshift": -away}
+        if path in inner:
+            where = {"xanchor": "left", "yanchor": "middle", "xshift": away}
+        small = {"font": {"size": 11, "color": "#555555"}, "showarrow": False}
+        figure.add_annotation(x=x, y=-depth, text=note, **small, **where)
     figure.update_xaxes(visible=False, range=[-0.7, columns - 0.3])
     figure.update_yaxes(visible=False, range=[0.4 - rows, 0.6])
-    bar = 0 if shades is None else 70
     height = max(3 * bar, int(row * rows)) + 40 + 30 * bool(title) + 30 * bool(values)
     style(figure, title=title, width=max(420, int(column * columns) + 60) + bar, height=height)
     figure.update_layout(margin={"l": 20, "r": 20 + bar, "t": 50 if title else 20, "b": 20})
@@ -87,106 +171,5 @@ def formula_tree(
     return figure
 
 
-def _hover(labels: Sequence[str], paths: Sequence[Path], shades: np.ndarray | None) -> list[str]:
-    texts = [f"{label}, {path_text(path)}" for label, path in zip(labels, paths, strict=True)]
-    if shades is None:
-        return texts
-    return [f"{text}: {shade:.3g}" for text, shade in zip(texts, shades, strict=True)]
-
-
-def _shade(figure: go.Figure, shades: np.ndarray, title: str) -> None:
-    """Fill the nodes, which are one trace, from white for 0 to the darkest for the largest."""
-    top = float(shades.max()) or 1.0
-    nodes = figure.data[-1]
-    nodes.marker.color = shades
-    nodes.textfont.color = ["white" if shade > 0.55 * top else DARK for shade in shades]
-    figure.update_layout(
-        coloraxis={"colorscale": SHADES, "cmin": 0, "cmax": top, "colorbar": colour_bar(title)}
-    )
-    nodes.marker.coloraxis = "coloraxis"
-
-
-def _groups(
-    paths: Sequence[Path], values: Sequence[str] | None, shaded: bool
-) -> list[tuple[str, tuple[str, ...], list[int]]]:
-    """Name, look and nodes of each group: all, the values, or the operators and the leaves."""
-    if shaded:
-        return [("", _SHADED, list(range(len(paths))))]
-    if values is None:
-        inner = {path[:-1] for path in paths}
-        names = ["operator" if path in inner else "leaf" for path in paths]
-        looks = {"operator": _OPERATOR, "leaf": _LEAF}
-    else:
-        names = list(values)
-        others = dict.fromkeys(name for name in names if name not in _VALUES)
-        looks = _VALUES | {name: _other_look(number) for number, name in enumerate(others)}
-    members = {name: [i for i, own in enumerate(names) if own == name] for name in looks}
-    return [
-        ("" if values is None else name, looks[name], nodes)
-        for name, nodes in members.items()
-        if nodes
-    ]
-
-
 def _other_look(number: int) -> tuple[str, ...]:
-    colour = COLOURS[(number + 2) % len(COLOURS)]
-    return "white", colour, SYMBOLS[number % len(SYMBOLS)], DARK
-
-
-def _edges(paths: Sequence[Path], places: Sequence[tuple[float, int]]) -> go.Scatter:
-    at = dict(zip(paths, places, strict=True))
-    x, y = [], []
-    for path in paths[1:]:
-        (above, higher), (below, lower) = at[path[:-1]], at[path]
-        x += [above, below, None]
-        y += [-higher, -lower, None]
-    line = {"color": EDGE, "width": 1.5}
-    return go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)
-
-
-def _nodes(
-    name: str,
-    look: tuple[str, ...],
-    members: list[int],
-    places: Sequence[tuple[float, int]],
-    labels: Sequence[str],
-    hover: Sequence[str],
-    size: float,
-) -> go.Scatter:
-    fill, rim, symbol, label = look
-    text = [labels[i] for i in members]
-    return go.Scatter(
-        x=[places[i][0] for i in members],
-        y=[-places[i][1] for i in members],
-        text=text,
-        mode="markers+text",
-        name=name,
-        showlegend=bool(name),
-        textfont={"color": label, "size": max(8, size * min(0.53, 1.1 / max(map(len, text))))},
-        marker={
-            "color": fill,
-            "symbol": symbol,
-            "size": size * (0.9 if symbol == "square" else 1),
-            "line": {"color": rim, "width": 2},
-        },
-        hovertext=[hover[i] for i in members],
-        hoverinfo="text",
-    )
-
-
-def _notes(
-    figure: go.Figure,
-    paths: Sequence[Path],
-    places: Sequence[tuple[float, int]],
-    notes: Sequence[str],
-    size: float,
-) -> None:
-    """Small text below the leaves and to the right of the operators, clear of the lines."""
-    inner = {path[:-1] for path in paths}
-    away = size / 2 + 4
-    beside = {"xanchor": "left", "yanchor": "middle", "xshift": away}
-    below = {"xanchor": "center", "yanchor": "top", "yshift": -away}
-    font = {"size": 11, "color": "#555555"}
-    for path, (x, depth), note in zip(paths, places, notes, strict=True):
-        where = beside if path in inner else below
-        figure.add_annotation(x=x, y=-depth, text=note, showarrow=False, font=font, **where)
+    return "white", COLOURS[(number + 2) % len(COLOURS)], SYMBOLS[number % len(SYMBOLS)], DARK

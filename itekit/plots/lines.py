@@ -1,0 +1,247 @@
+"""Lines: rates of correct answers, training curves, runtimes.
+
+Paper, section "Alpha-Covariance": its table of alpha-covariance by number of atomic propositions
+(APs), drawn; correct answers by number of APs, and by how often the random embeddings were drawn
+anew; section "Random embedding generation": its figure of runtimes.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from itekit.plots.show import COLOURS, DASHES, GREY, SYMBOLS, floats, style
+
+Rates = Mapping[str, Mapping[int | str, float]]
+PANELS = {"loss": "loss", "scale": "AdaCos scale", "learning_rate": "learning rate"}
+MOST_POINTS = 800  # a curve; more cannot be told apart on a screen
+
+
+def _rate_points(name: str, rates: Mapping[int | str, float]) -> dict[int, float]:
+    """The rates in increasing order of their numbers, which may be text as in JSON."""
+    points = {}
+    for key, rate in rates.items():
+        if not str(key).isascii() or not str(key).isdigit() or int(key) < 1:
+            raise ValueError(f"{name!r}: expected whole numbers of 1 or more, found {key!r}")
+        if isinstance(rate, str | bool) or rate is None or not 0 <= rate <= 1:
+            raise ValueError(f"{name!r}, {key}: expected a rate from 0 to 1, found {rate!r}")
+        points[int(key)] = float(rate)
+    if not points:
+        raise ValueError(f"{name!r}: no rates")
+    return dict(sorted(points.items()))
+
+
+def _rate_lines(ours: Rates, paper: Rates, words: str, what: str, title: str) -> go.Figure:
+    """A model has one colour and one symbol: ours solid and full, the paper's dashed and open."""
+    if not ours and not paper:
+        raise ValueError("rates: expected those of at least one model, found none")
+    looks = {name: i for i, name in enumerate({**ours, **paper})}
+    figure = go.Figure()
+    both = [(name, ours, "", 9, 2.5) for name in ours]
+    both += [(name, paper, " (paper)", 8, 1.5) for name in looks if name in paper]
+    for name, rates, of, size, width in both:
+        points, symbol = _rate_points(name, rates[name]), SYMBOLS[looks[name] % len(SYMBOLS)]
+        marker = {"symbol": symbol, "size": size}
+        if of:
+            marker = {"symbol": f"{symbol}-open", "size": size, "line": {"width": 2}}
+        colour = {"color": COLOURS[looks[name] % len(COLOURS)]}
+        figure.add_scatter(
+            x=list(points),
+            y=list(points.values()),
+            name=name + of,
+            mode="lines+markers",
+            line=colour | {"width": width, "dash": "dash" if of else "solid"},
+            marker=marker | colour,
+            hovertemplate=f"{name}{of}, {words}: %{{y:.1%}}<extra></extra>",
+        )
+    figure.update_xaxes(tickvals=sorted({x for trace in figure.data for x in trace.x}))
+    figure.update_yaxes(range=[-0.02, 1.03], tickformat=".0%", dtick=0.2, title_text=what)
+    figure.update_layout(showlegend=True)
+    return style(figure, title=title, width=860, height=460)
+
+
+def _by_propositions(
+    ours: Rates, paper: Rates, training: int | None, what: str, title: str
+) -> go.Figure:
+    """Lines by number of APs, and a dashed one behind the most in training, named on both sides."""
+    figure = _rate_lines(ours, paper, "%{x} APs", what, title)
+    figure.update_xaxes(title_text="atomic propositions in the formula")
+    if training is not None:
+        line = {"color": GREY, "width": 2, "dash": "dash"}
+        figure.add_vline(x=training + 0.5, line=line, layer="below")
+        text = {"yref": "paper", "y": 1.0, "yanchor": "bottom", "showarrow": False}
+        text |= {"x": training + 0.5, "font": {"size": 13, "color": "#555555"}}
+        figure.add_annotation(text="in training ←", xanchor="right", xshift=-6, **text)
+        figure.add_annotation(text="→ more APs than in training", xanchor="left", xshift=6, **text)
+    return figure
+
+
+def alpha_covariance_lines(
+    ours: Rates,
+    *,
+    paper: Rates | None = None,
+    training: int | None = None,
+    title: str = "Alpha-covariance by number of atomic propositions",
+) -> go.Figure:
+    """Mean alpha-covariance of each model: {"model": {3: 0.54, 4: ...}}.
+
+    Args:
+        ours: drawn solid, with full markers.
+        paper: drawn dashed, with open markers, in the colour of the model of the same name
+            (`itekit.results.paper_alpha_covariance`).
+        training: the most APs in training; a dashed line stands behind them.
+
+    Raises:
+        ValueError: no models, a model without values, or a value outside 0 to 1.
+    """
+    return _by_propositions(ours, paper or {}, training, "mean alpha-covariance", title)
+
+
+def rates_by_propositions(
+    rates: Rates,
+    *,
+    training: int | None = None,
+    title: str = "Correct answers by number of atomic propositions",
+) -> go.Figure:
+    """Rates of correct answers of each model: {"model": {1: 0.99, 2: ...}}.
+
+    Args:
+        rates: from 0 to 1, by number of APs.
+        training: the most APs in training; a dashed line stands behind them.
+
+    Raises:
+        ValueError: no models, a model without values, or a value outside 0 to 1.
+    """
+    return _by_propositions(rates, {}, training, "correct answers", title)
+
+
+def solved_against_draws(
+    rates: Rates, *, title: str = "Formulas solved by redrawing the random embeddings"
+) -> go.Figure:
+    """Rates of formulas with a verified answer after k tries: {"model": {1: 0.9, 3: ...}}.
+
+    A try is a draw of the random embeddings or, for a model without them, a random renaming.
+
+    Raises:
+        ValueError: no lines, a line without values, or a value outside 0 to 1.
+    """
+    figure = _rate_lines(rates, {}, "%{x} draws", "formulas solved", title)
+    for i, trace in enumerate(figure.data):
+        trace.line.dash = DASHES[i % len(DASHES)]
+    text = "draws, or renamings, tried (k)"
+    return figure.update_xaxes(type="log", title_text=text, minor_ticks="")
+
+
+def _series(name: str, records: Sequence[Mapping], quantity: str) -> list[tuple[int, float]]:
+    """(step, value) of the records that have `quantity`, in order of step, thinned evenly."""
+    points = []
+    for i, record in enumerate(records):
+        if "step" not in record:
+            raise ValueError(f"run {name!r}, record {i}: no 'step', found {sorted(record)}")
+        value = record.get(quantity)
+        if value is not None:
+            try:
+                points.append((int(record["step"]), float(value)))
+            except (TypeError, ValueError):
+                found = f"{quantity} is no number: {value!r}"
+                raise ValueError(f"run {name!r}, record {i}: {found}") from None
+    points.sort(key=lambda point: point[0])
+    stride = -(-len(points) // MOST_POINTS)
+    return points if stride <= 1 else points[:-1:stride] + points[-1:]
+
+
+def training_curves(runs: Mapping[str, Sequence[Mapping]], *, title: str = "") -> go.Figure:
+    """Curves of one or more runs, {"run name": records}, in panels that share the step axis.
+
+    A record is a mapping with "step" and any of "loss" (drawn on a logarithmic axis),
+    "validation_loss" (points in the same panel), "scale" (AdaCos), "learning_rate"; other keys are
+    passed over. A curve with more than 800 points is thinned evenly.
+
+    Raises:
+        ValueError: no runs, a run without a loss, a record without a step.
+    """
+    if not runs:
+        raise ValueError("runs: expected at least one, found none")
+    found = {
+        (name, quantity): _series(name, records, quantity)
+        for name, records in runs.items()
+        for quantity in ("validation_loss", *PANELS)
+    }
+    for name, records in runs.items():
+        if not found[name, "loss"] and not found[name, "validation_loss"]:
+            raise ValueError(f"run {name!r}: none of its {len(records)} records has a 'loss'")
+    shown = {q for (_, q), points in found.items() if points} | {"loss"}
+    panels = [quantity for quantity in PANELS if quantity in shown]
+    heights = [2.2] + [1.0] * (len(panels) - 1)
+    layout = {"shared_xaxes": True, "vertical_spacing": 0.06, "row_heights": heights}
+    figure = make_subplots(len(panels), 1, **layout)
+    for row, panel in enumerate(panels, start=1):
+        for run, name in enumerate(runs):
+            for quantity in (panel, "validation_loss") if panel == "loss" else (panel,):
+                if points := found[name, quantity]:
+                    figure.add_trace(_curve(points, run, name, quantity), row, 1)
+        figure.update_yaxes(title_text=PANELS[panel], exponentformat="power", row=row)
+    losses = [v for (_, q), points in found.items() if "loss" in q for _, v in points]
+    positive = [value for value in losses if 0 < value < float("inf")]
+    decades = 1 if positive and max(positive) >= 100 * min(positive) else None  # a tick a decade
+    figure.update_yaxes(type="log", dtick=decades, row=1)
+    figure.update_xaxes(title_text="step", row=len(panels))
+    names = -(-sum(trace.showlegend for trace in figure.data) // 2)  # rows of two, below
+    legend = {"orientation": "h", "x": 0, "yref": "container", "y": 0, "yanchor": "bottom"}
+    figure.update_layout(hovermode="x unified", legend=legend)
+    style(figure, title=title, width=760, height=190 + 130 * len(panels) + 22 * names)
+    return figure.update_layout(margin_b=60 + 22 * names)
+
+
+def _curve(points: list[tuple[int, float]], run: int, name: str, quantity: str) -> go.Scatter:
+    steps, values = zip(*points, strict=True)
+    colour = {"color": COLOURS[run % len(COLOURS)]}
+    validation = quantity == "validation_loss"
+    return go.Scatter(
+        x=steps,
+        y=np.asarray(values, np.float32),
+        name=f"{name}, validation" if validation else name,
+        legendgroup=name,
+        showlegend="loss" in quantity,
+        mode="markers" if validation else "lines",
+        line=colour | {"width": 2, "dash": DASHES[run % len(DASHES)]},
+        marker=colour | {"size": 8, "symbol": "circle-open", "line": {"width": 2}},
+        hovertemplate=f"step %{{x}}: {quantity.replace('_', ' ')} %{{y:.4g}}",
+    )
+
+
+def runtime_figure(
+    runtimes: Mapping[str, tuple[Any, Any]], *, title: str = "", x_title: str = "number of vectors"
+) -> go.Figure:
+    """Seconds against counts on logarithmic axes: {"method": (counts [N], seconds [N])}.
+
+    A method that did not finish at a count has NaN there, and its line a gap.
+
+    Raises:
+        ValueError: no methods, counts and seconds of different lengths, or a value not above 0.
+    """
+    if not runtimes:
+        raise ValueError("runtimes: expected at least one method, found none")
+    figure = go.Figure()
+    for i, (name, (counts, seconds)) in enumerate(runtimes.items()):
+        counts = floats(f"{name!r}, counts", counts, dimensions=1)
+        seconds = floats(f"{name!r}, seconds", seconds, dimensions=1)
+        if len(counts) != len(seconds):
+            raise ValueError(f"{name!r}: {len(counts)} counts but {len(seconds)} times")
+        if not (counts > 0).all() or (seconds <= 0).any():
+            raise ValueError(f"{name!r}: logarithmic axes need counts and seconds above 0")
+        dash, colour = DASHES[i % len(DASHES)], COLOURS[i % len(COLOURS)]
+        figure.add_scatter(
+            x=counts,
+            y=seconds.astype(np.float32),
+            name=name,
+            mode="lines+markers",
+            line={"color": colour, "width": 2, "dash": dash},
+            marker={"size": 8, "symbol": SYMBOLS[i % len(SYMBOLS)]},
+            hovertemplate="%{x} vectors: %{y:.3g} s",
+        )
+    figure.update_xaxes(type="log", title_text=x_title, dtick=1, exponentformat="power")
+    figure.update_yaxes(type="log", title_text="seconds", dtick=1, exponentformat="power")
+    return style(figure, title=title, width=700, height=440)
