@@ -256,6 +256,7 @@ def make_parser() -> Parser:
     add("--tries", type=count, default=10, help="default: 10")
 
     add = command(search, "--scale --device --threads --dask")
+    add("--workers", type=count, default=1, help="settings at a time; default: 1")
     add("--only", type=at_least(0), metavar="N", help="at most N settings")
     add("--directory", metavar="DIR", help="of the result; default: data/results")
     add("--folder", metavar="DIR", help="of checkpoints; default: runs/search")

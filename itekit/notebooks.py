@@ -15,6 +15,8 @@ import os
 import uuid
 from pathlib import Path
 
+from itekit.files import read_json, write_text
+
 FIGURE = "application/vnd.plotly.v1+json"
 PANEL = "application/vnd.jupyter.widget-view+json"
 NO_PANEL = "(a panel of controls: run this cell in JupyterLab to use it)"
@@ -58,14 +60,12 @@ def known_parameters(path: str | Path) -> dict:
         FileNotFoundError: no such file.
         ValueError: it is no notebook.
     """
-    import nbformat
-
     try:
-        notebook = nbformat.read(path, 4)
-        cells = [c for c in notebook.cells if "parameters" in c.metadata.get("tags", [])]
-        return assigned(cells[0].source) if cells else {}
-    except (ValueError, AttributeError, nbformat.ValidationError) as error:
-        raise ValueError(f"{path}: not a notebook: {str(error).splitlines()[0][:200]}") from error
+        cells = read_json(path, dict)["cells"]
+        tagged = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
+        return assigned("".join(tagged[0]["source"])) if tagged else {}
+    except (AttributeError, KeyError, TypeError, SyntaxError) as error:
+        raise ValueError(f"{path}: not a notebook: {type(error).__name__}: {error}") from error
 
 
 def check_values(known: dict, given: dict, where: str) -> None:
@@ -217,8 +217,6 @@ def write_page(executed: str | Path, page: str | Path) -> Path:
     import nbformat
     from nbconvert.exporters import HTMLExporter
     from plotly.io import to_html
-
-    from itekit.files import write_text
 
     notebook, _ = tidy(nbformat.read(executed, 4), {})
     library = True  # plotly.js stands in the page once
