@@ -292,7 +292,8 @@ class LogicExperiment(Experiment):
     @property
     def operands(self) -> tuple[int, ...]:
         """How many operands each non-interchangeable token takes."""
-        return operand_counts(self.vocabulary.tokens[: self.vocabulary.learned_count])
+        fixed = self.vocabulary.tokens[: self.vocabulary.learned_count]
+        return operand_counts(self.task, fixed)
 
     @property
     def names(self) -> tuple[str, ...]:

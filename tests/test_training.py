@@ -152,8 +152,8 @@ def test_a_loss_in_the_log_is_the_mean_since_the_record_before(whole, tmp_path):
 @pytest.mark.parametrize(
     ("other", "setting"),
     [
-        (tiny_experiment(seed=1), "seed 1, found 0"),
-        (tiny_experiment(steps=30), "training.steps 30, found 20"),
+        (tiny_experiment(seed=1, checkpoint_every=5), "seed 1, found 0"),
+        (tiny_experiment(steps=30, checkpoint_every=5), "training.steps 30, found 20"),
         (tiny_experiment("copying-5-10/plain"), "name copying-5-10/plain, found"),
         (tiny_experiment("ltl/proposed"), "name ltl/proposed, found"),
     ],
