@@ -18,7 +18,7 @@ alpha logic notebooks random_vectors
 tasks embeddings losses
 workers model
 datasets experiments
-data decoding
+checkpoints data decoding
 training
 evaluation
 results redraw
