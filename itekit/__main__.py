@@ -17,7 +17,8 @@ def run(arguments) -> int:
 
     output = arguments.output or Path("reports") / Path(arguments.notebook).name
     parameters = {name: parse_value(value) for name, value in arguments.parameter}
-    done = run_notebook(arguments.notebook, output, parameters)
+    timeout = arguments.cell_timeout
+    done = run_notebook(arguments.notebook, output, parameters, cell_timeout=timeout)
     print(f"notebook  {done}")
     if arguments.html:
         print(f"page      {write_page(done, arguments.html)}")
@@ -235,6 +236,7 @@ def make_parser() -> Parser:
     add("-p", "--parameter", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"))
     add("--output", metavar="FILE", help="default: reports/ and the notebook's name")
     add("--html", metavar="FILE", help="also write one page that opens in any browser")
+    add("--cell-timeout", type=positive, metavar="SECONDS", help="default: no limit")
 
     add = command(batch, "--dask --threads")
     add("list", help="a TOML file (its form: itekit/batch.py)")

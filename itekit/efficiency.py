@@ -11,33 +11,53 @@ embeddings, alpha-renaming and the proposed embeddings do the same work here on 
 The networks are untrained, for weights do not change the time. The methods take turns at each
 batch, and a ratio compares two times of the same turn, so that other work on the machine matters
 less than for the times themselves.
+
+Shape letters: B sources, V vocabulary, D model, m interchangeable tokens.
 """
 
-import json
+import itertools
 import os
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+import timeit
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
+from statistics import median
 
 import numpy as np
 import torch
+from torch.nn.utils import clip_grad_norm_
 
-from itekit.data import Batch
-from itekit.datasets.sample import sample
+from itekit import random_vectors
+from itekit.data import Batch, PairStream, Problems
+from itekit.datasets.generate import sample
 from itekit.datasets.sets import MissingSetError, read_set
-from itekit.embedding_costs import draw_seconds, vocabulary_costs
-from itekit.experiments import experiment
-from itekit.pairs import Pair, PairStream, Problems
-from itekit.provenance import provenance
+from itekit.decoding import END, beam
+from itekit.embeddings import EmbeddingConfig
+from itekit.experiments import LogicExperiment, experiment, resolve_scale
+from itekit.files import provenance, read_json
+from itekit.model import Dropout
+from itekit.random_vectors import sampling_set_size, seeded
 from itekit.results import RESULTS, MissingResultError
-from itekit.scale import resolve_scale
-from itekit.timing import Subject, clock, padding, summary, take_turns
+from itekit.training import Network, adamw
 
 METHODS = ("plain", "alpha-renaming", "proposed")
 QUANTITIES = ("training_step", "forward", "generation", "embedding")
+SIZES = (5, 10, 100, 1000, 10_000)  # interchangeable tokens
+REST = "the rest"
+KINDS = {  # of operations, by the names that torch's profiler has for them
+    "dropout and residual sums": "dropout aten::addcmul AddcmulBackward0",
+    "linear layers and projection": "aten::linear AddmmBackward0",
+    "attention: products and softmax": ("aten::matmul aten::softmax BmmBackward0 SoftmaxBackward0"),
+    "attention: heads, RoPE, unpacking": (
+        "_SplitHeads _SplitHeadsBackward aten::index_select IndexSelectBackward0 aten::flatten"
+    ),
+    "layer norm": "aten::layer_norm NativeLayerNormBackward0",
+    "ReLU": "aten::relu_ ReluBackward0",
+    "AdamW and clipping": "optimizer",
+}
 
 
 @dataclass(frozen=True)
@@ -61,24 +81,215 @@ class Effort:
     counts: tuple[int, ...] = (10, 100, 1000, 10_000, 100_000)
 
 
-EFFORTS: Mapping[str, Effort] = MappingProxyType(
-    {
-        "smoke": Effort(100, 2, 8, 4, 2, (10, 100)),
-        "lab": Effort(6500, 9, 96, 24, 50),
-        "paper": Effort(20_000, 7, 768, 41, 50),
-    }
-)
+EFFORTS = {
+    "smoke": Effort(100, 2, 8, 4, 2, (10, 100)),
+    "lab": Effort(6500, 9, 96, 24, 50),
+    "paper": Effort(20_000, 7, 768, 41, 50),
+}
+
+
+class Subject:
+    """One method of embedding: a network, its optimizer, and what is timed of it."""
+
+    def __init__(self, method: str, scale: str, seed: int = 0, device: torch.device | str = "cpu"):
+        self.experiment, self.device = (
+            experiment(f"ltl/{method}", scale, seed),
+            torch.device(device),
+        )
+        self.network = Network.build(self.experiment).to(self.device)
+        self.modules = list(self.network.modules.values())
+        self.optimizer = adamw(self.modules, self.experiment.training.learning_rate)
+        self.draw = seeded(seed, 1)
+        self.masks = seeded(seed, 2) if self.device.type == "cpu" else None
+
+    def train_step(self, batch: Batch) -> None:
+        """What `training.Trainer` does in a step, nothing compiled."""
+        self.network.train()
+        dropout = Dropout(self.experiment.model.dropout, self.masks)
+        with torch.autocast("cuda", torch.bfloat16, enabled=self.device.type == "cuda"):
+            loss = self.network.batch_loss(batch.to(self.device), self.draw, dropout)
+        self.optimizer.zero_grad()
+        loss.backward()
+        parameters = [p for module in self.modules for p in module.parameters()]
+        clip_grad_norm_(parameters, self.experiment.training.gradient_norm)
+        self.optimizer.step()
+
+    @torch.no_grad()
+    def forward(self, batch: Batch) -> torch.Tensor:
+        """The logits of a batch, with a U drawn for it."""
+        U = self.network.train(False).matrix(self.experiment.vocabulary, self.draw)
+        return self.network.logits(U, batch.to(self.device))[0]
+
+    def prepare(self) -> torch.Tensor:
+        """U for all that the network can read: [V, D]."""
+        self.network.embedding.train(False)
+        return self.network.matrix(self.experiment.readable_vocabulary, self.draw)
+
+    def generate(self, source: torch.Tensor, steps: int) -> torch.Tensor:
+        """The best beams [B, steps] of a search in which no answer ends."""
+        model, U = self.network.train(False).model, self.prepare()
+        project, impossible = model.project, U.new_zeros(len(U))
+        impossible[END] = -torch.inf
+        model.project = lambda U, features: project(U, features) + impossible
+        try:
+            return beam(model, U, source.to(self.device), steps, self.experiment.beam)[0][:, 0]
+        finally:
+            del model.project
+
+    def parameters(self) -> dict[str, int]:
+        """Learned numbers of the embedding and of the rest."""
+        parts = {"embedding": self.network.embedding, "model": self.network.model}
+        return {name: sum(p.numel() for p in part.parameters()) for name, part in parts.items()}
+
+
+def take_turns(
+    calls: Mapping[str, Callable[[int], object]], turns: int, now: Callable[[], float]
+) -> dict[str, list[float]]:
+    """Seconds of each call (given the number of the turn) in each turn, after one to warm up."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for turn in range(-1, turns):
+        for name, call in calls.items():
+            start = now()
+            call(max(turn, 0))
+            if turn >= 0:
+                times[name].append(now() - start)
+    return times
+
+
+def summary(times: Mapping[str, list[float]], reference: str) -> dict[str, dict]:
+    """Median seconds of each method, and quartiles of its ratio to the reference's, by turns."""
+    found = {}
+    for name, own in times.items():
+        ratios = np.array(own) / np.array(times[reference])
+        quartiles = np.quantile(ratios, [0.25, 0.5, 0.75]).tolist()
+        found[name] = {"seconds": float(np.median(own)), "ratio_quartiles": quartiles}
+    return found
+
+
+def padding(batch: Batch) -> float:
+    """The share of a batch's places that hold no token."""
+    return 1 - int((batch.source != 0).sum() + (batch.target != 0).sum()) / batch.tokens
+
+
+def smallest_dimension(method: str, count: int, at_least: int = 1) -> int:
+    """The smallest d_beta whose sampling set holds `count` vectors."""
+    sizes = ((d, sampling_set_size(method, d)) for d in itertools.count(at_least))
+    return next(d for d, size in sizes if size is None or size >= count)
+
+
+def _median_seconds(call: Callable[[], object], turns: int) -> float:
+    """Of processor time, after one call to warm up."""
+    call()
+    return median(timeit.repeat(call, repeat=turns, number=1, timer=time.process_time))
+
+
+@torch.no_grad()
+def vocabulary_costs(made: LogicExperiment, turns: int, sizes: Sequence[int] = SIZES) -> dict:
+    """What embeddings of an experiment's width cost for larger and larger vocabularies.
+
+    Paper, appendix "Computational Efficiency Details", paragraph "Memory overhead".
+
+    Args:
+        made: gives D, the other tokens, and d_beta, which grows where its set is too small.
+        turns: of drawing each U; the median counts.
+        sizes: the numbers m of interchangeable tokens.
+
+    Returns:
+        "sizes"; "d_beta" for each; "bytes" of U; "parameters" and "seconds" by method.
+    """
+    D, config, others = made.model.d_model, made.embedding, made.vocabulary.learned_count
+    widths = [smallest_dimension(config.method, m, config.d_beta) for m in sizes]
+    parameters, seconds = {name: [] for name in METHODS}, {name: [] for name in METHODS}
+    for m, width in zip(sizes, widths, strict=True):
+        vocabulary = replace(made.vocabulary, interchangeable=(tuple(f"x{i}" for i in range(m)),))
+        configs = EmbeddingConfig("learned"), EmbeddingConfig("alpha_renaming")
+        for name, chosen in zip(METHODS, (*configs, replace(config, d_beta=width)), strict=True):
+            maker = chosen.build(vocabulary, vocabulary, D).train()
+            parameters[name].append(sum(p.numel() for p in maker.parameters()))
+            draw = partial(maker.matrix, vocabulary, seeded(0, m))
+            seconds[name].append(_median_seconds(draw, turns))
+    size = [4 * D * (others + m) for m in sizes]
+    facts = {"sizes": list(sizes), "d_beta": widths, "bytes": size}
+    return facts | {"parameters": parameters, "seconds": seconds}
+
+
+def draw_seconds(counts: Sequence[int], turns: int, dimensions: int = 20) -> dict:
+    """Median seconds to draw different random vectors, by method and by their number.
+
+    Paper, section "Random embedding generation", its figure on runtimes.
+    """
+    generator, seconds = seeded(0, dimensions), {}
+    for method in random_vectors.METHODS:
+        calls = [
+            partial(random_vectors.random_vectors, method, count, dimensions, generator)
+            for count in counts
+        ]
+        seconds[method] = [_median_seconds(call, turns) for call in calls]
+    return {"dimensions": dimensions, "counts": list(counts), "seconds": seconds}
+
+
+def step_parts(run: Callable[[], object], steps: int = 1) -> dict[str, float]:
+    """Seconds of `steps` calls of `run` on a CPU by kind of operation, largest first.
+
+    torch.profiler records every operation with the time that it took itself. Each counts for the
+    kind of the nearest operation around it that KINDS names, itself included. The profiler itself
+    costs some time, most of it for many short operations: read the shares, and take the length of a
+    step from a clock.
+    """
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # no messages of the profiler's own
+    kinds = {name: kind for kind, names in KINDS.items() for name in names.split()}
+    keep, parts = Dropout.keep, Counter()
+    Dropout.keep = torch.profiler.record_function("dropout")(keep)
+    try:
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+            for _ in range(steps):
+                run()
+    finally:
+        Dropout.keep = keep
+    for event in profile.events():
+        around, kind = event, None
+        while around is not None and kind is None:
+            name = around.name.removeprefix("autograd::engine::evaluate_function: ")
+            optimizer = name.startswith("Optimizer.") or "_foreach_" in name
+            kind, around = kinds.get("optimizer" if optimizer else name), around.cpu_parent
+        parts[kind or REST] += event.self_cpu_time_total / 1e6
+    return dict(parts.most_common())
 
 
 def measure(scale: str | None = None, device: str = "cpu", progress: bool = False) -> dict:
-    """Everything as JSON, with its provenance."""
+    """Everything as JSON, with its provenance.
+
+    The clock is processor time on one CPU thread, which other programs hardly change; else wall
+    time.
+    """
     scale, started, load = resolve_scale(scale), time.perf_counter(), os.getloadavg()[0]
-    effort, now = EFFORTS[scale], clock(torch.device(device))
+    effort, now, clock = EFFORTS[scale], time.perf_counter, "perf_counter"
+    if str(device).startswith("cuda"):
+        clock = "perf_counter after synchronize"
+        now = lambda: (torch.cuda.synchronize(device), time.perf_counter())[1]  # noqa: E731
+    elif torch.get_num_threads() == 1:
+        now, clock = time.process_time, "process_time"
     subjects = {method: Subject(method, scale, device=device) for method in METHODS}
-    batches, source, facts = _formulas(scale, effort, device)
+    made = subjects["proposed"].experiment
+    try:
+        pairs = read_set("ltl35", scale)["train"][: effort.formulas]
+    except MissingSetError:
+        pairs = sample("ltl35", scale, effort.formulas)["train"]
+    problems, size = Problems.of(pairs, made.vocabulary), made.training.batch_size
+    stream = PairStream(problems, problems, size, made.seed)
+    batches = [stream.batch(step).to(device) for step in range(effort.turns)]
+    source = problems.batch(np.arange(min(effort.sources, len(problems)))).source.to(device)
+    facts = {
+        "batch": size,
+        "sources": len(source),
+        "steps": effort.length,
+        "beams": made.beam,
+        "padding_grouped": float(np.mean([padding(batch) for batch in batches])),
+        "padding_shuffled": padding(problems.batch(np.arange(size))),
+    }
     calls = {
-        "training_step": lambda s, turn: s.train_step(batches[turn % len(batches)]),
-        "forward": lambda s, turn: s.forward(batches[turn % len(batches)]),
+        "training_step": lambda s, turn: s.train_step(batches[turn]),
+        "forward": lambda s, turn: s.forward(batches[turn]),
         "generation": lambda s, turn: s.generate(source, effort.length),
         "embedding": lambda s, turn: s.prepare(),
     }
@@ -86,62 +297,30 @@ def measure(scale: str | None = None, device: str = "cpu", progress: bool = Fals
     for quantity, call in calls.items():
         turns = effort.draws if quantity == "embedding" else effort.turns
         mine = {method: partial(call, subject) for method, subject in subjects.items()}
-        result[quantity] = summary(take_turns(mine, turns, now), METHODS[0])
+        found = result[quantity] = summary(take_turns(mine, turns, now), METHODS[0])
         if progress:
-            print(_line(quantity, result[quantity]), flush=True)
+            cells = [
+                f"{method} {one['seconds'] * 1e3:.4g} ms (× {one['ratio_quartiles'][1]:.2f})"
+                for method, one in found.items()
+            ]
+            print(f"{quantity:14}" + ", ".join(cells), flush=True)
     result["parameters"] = {method: s.parameters() for method, s in subjects.items()}
-    result["vocabulary"] = vocabulary_costs(subjects["proposed"].experiment, effort.draws)
+    result["vocabulary"] = vocabulary_costs(made, effort.draws)
     result["random_vectors"] = draw_seconds(effort.counts, effort.draws)
     measured = provenance(device) | {
         "seconds": round(time.perf_counter() - started, 1),
         "threads": torch.get_num_threads(),
-        "clock": getattr(now, "__name__", "perf_counter after synchronize"),
+        "clock": clock,
         "load_average": [round(load, 1), round(os.getloadavg()[0], 1)],
     }
-    settings = {method: s.experiment.to_json() for method, s in subjects.items()}
     return {
         "name": "efficiency",
         "scale": scale,
         "result": result,
         "effort": vars(effort),
-        "experiments": settings,
+        "experiments": {method: s.experiment.to_json() for method, s in subjects.items()},
         "measured": measured,
     }
-
-
-def _formulas(scale: str, effort: Effort, device: str) -> tuple[list[Batch], torch.Tensor, dict]:
-    """Batches to train on, sources to answer, and how many places of the batches are padding."""
-    made = experiment("ltl/proposed", scale)
-    problems = Problems.of(_pairs(scale, effort.formulas), made.vocabulary)
-    stream = PairStream(problems, problems, made.training.batch_size, made.seed)
-    batches = [stream.batch(step).to(torch.device(device)) for step in range(effort.turns)]
-    source = problems.batch(np.arange(min(effort.sources, len(problems)))).source
-    shuffled = problems.batch(np.arange(made.training.batch_size))
-    facts = {
-        "batch": made.training.batch_size,
-        "sources": len(source),
-        "steps": effort.length,
-        "beams": made.beam,
-        "padding_grouped": float(np.mean([padding(batch) for batch in batches])),
-        "padding_shuffled": padding(shuffled),
-    }
-    return batches, source.to(device), facts
-
-
-def _pairs(scale: str, count: int) -> list[Pair]:
-    """`count` problems of ltl35 to train on, of a sample where the set is not there."""
-    try:
-        return read_set("ltl35", scale)["train"][:count]
-    except MissingSetError:
-        return sample("ltl35", scale, count)["train"]
-
-
-def _line(quantity: str, found: dict[str, dict]) -> str:
-    cells = [
-        f"{method} {one['seconds'] * 1e3:.4g} ms (× {one['ratio_quartiles'][1]:.2f})"
-        for method, one in found.items()
-    ]
-    return f"{quantity:14}" + ", ".join(cells)
 
 
 def result_path(scale: str, directory: Path | None = None) -> Path:
@@ -156,14 +335,10 @@ def load_efficiency(scale: str | None = None, directory: Path | None = None) -> 
         MissingResultError: there is none at this scale; the message says the command.
         ValueError: the file is damaged.
     """
-    scale = resolve_scale(scale)
-    path = result_path(scale, directory)
+    path = result_path(scale := resolve_scale(scale), directory)
     if not path.exists():
         raise MissingResultError(
             f"no result {path.name} in {path.parent}; make it: "
             f"python -m itekit efficiency --scale {scale}"
         )
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path}: damaged JSON ({error})") from error
+    return read_json(path, dict)

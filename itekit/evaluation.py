@@ -31,20 +31,18 @@ from tqdm.auto import tqdm
 from itekit.alpha import Renaming, all_renamings, alpha_covariance, sample_renamings, used_tokens
 from itekit.data import Batch, Pair, copying_batch
 from itekit.datasets.sets import read_set
-from itekit.decoding import Solver, copy_strings
+from itekit.decoding import TEST_SEED, Solver, copy_strings
 from itekit.files import read_json, write_json
 from itekit.logic.formulas import FormulaError
 from itekit.logic.truth_tables import parse_assignment
 from itekit.random_vectors import seeded
 from itekit.tasks.copying import edit_distances
 from itekit.tasks.verdicts import EXACT, GOOD, INVALID, VERDICTS
-from itekit.training import VALIDATION_SEED as VALIDATION_SEED
-from itekit.training import Network
+from itekit.training import VALIDATION_SEED, Network  # noqa: F401 (the seed is for choices)
 from itekit.vocabulary import Vocabulary
 from itekit.workers import check_all
 
-TEST_SEED = 1_000_003
-DECODING_TOKENS = 16_384  # strings × length copied at once: more would not stay in cache
+COPIED = {"cpu": 2**14, "cuda": 2**20}  # strings × length copied at once: what fits a cache
 LOSS_PROBLEMS = 512  # problems on which a draw's loss is measured
 MISTAKES = 30
 
@@ -364,11 +362,12 @@ class GridEvaluation:
     def batches(self, length: int, uniques: Sequence[int]) -> Iterator[Batch]:
         """The strings of one length, cell after cell, as many at a time as are copied together."""
         cells = [self.experiment.grid.strings(unique, length, self.seed) for unique in uniques]
-        strings, size = np.concatenate(cells), max(1, DECODING_TOKENS // (length + 1))
+        strings, device = np.concatenate(cells), self.network.device
+        size = max(1, COPIED[device.type] // (length + 1))
         for start in range(0, len(strings), size):
             some = strings[start : start + size]
             batch = copying_batch(some, np.full(len(some), length), self.vocabulary)
-            yield batch.to(self.network.device)
+            yield batch.to(device)
 
     @torch.no_grad()
     def grid(self, draw: int, bar: tqdm | None = None) -> np.ndarray:

@@ -95,7 +95,7 @@ def locked(directory: Path):
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
+        yield descriptor
     except BlockingIOError as error:
         raise BlockingIOError(error.errno, f"{directory}: another process works here") from None
     finally:

@@ -19,8 +19,8 @@ import numpy as np
 from itekit.alpha import Renaming, used_tokens
 from itekit.data import Pair
 from itekit.datasets.sets import read_set
-from itekit.decoding import Solver
-from itekit.evaluation import TEST_SEED, judge
+from itekit.decoding import TEST_SEED, Solver
+from itekit.evaluation import judge
 from itekit.training import Network
 
 AVERAGED = (1, 3, 10)  # draws that are averaged
@@ -126,12 +126,3 @@ def redraw(network: Network, tries: int = 10, progress: bool = True) -> dict:
 def _curve(solved_at: np.ndarray, tries: int) -> list[float]:
     """The rate of problems solved by 1, 2, ... tries."""
     return [float(((solved_at > 0) & (solved_at <= k)).mean()) for k in range(1, tries + 1)]
-
-
-def headline(result: dict) -> list[str]:
-    """What a result of `redraw` says, a line for each part."""
-    curves = {part: result["result"][part]["solved"]["all"] for part in PARTS}
-    return [
-        f"{part:<16}solved by 1 try {curve[0]:.1%}, by {len(curve)} {curve[-1]:.1%}"
-        for part, curve in curves.items()
-    ]

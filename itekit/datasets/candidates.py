@@ -1,4 +1,4 @@
-"""Random formulas, before anyone knows whether they have a label: Spot's random generators.
+"""Random formulas by Spot's generators, and which of them a recipe takes.
 
 LTL (paper, section "LTL Solving"; DeepLTL's LTLRandom35): false, true, not, next, until and and,
 each of weight 1, and so is each atomic proposition (AP). Propositional logic (paper, appendix
@@ -12,25 +12,26 @@ own and all at once, with names that nobody else uses, and operands without name
 last: the formulas are the same whatever else the process does.
 """
 
+import hashlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, count
 
 import numpy as np
 import spot
 
-from itekit.logic.formulas import ARITY
-from itekit.logic.operators import LTL, PROPOSITIONAL, Language, proposition_names
-from itekit.logic.prefix import join
+from itekit.datasets.presets import Recipe
+from itekit.logic.formulas import ARITY, LANGUAGES, LTL, PROPOSITIONAL, Language, join, split
 from itekit.logic.spot_bridge import FIRST, from_lbt
+from itekit.tasks.propositional import TAUTOLOGY, UNSATISFIABLE
+from itekit.tasks.verdicts import TIME_OUT
+from itekit.vocabulary import proposition_names
 
 BATCH = 1000  # trees that are drawn at once
 STRIDE = 0x1E3779B1  # between the seeds of batches: odd, so that 2**31 of them are all different
-_LTL_WEIGHTS = (
-    "false=1,true=1,not=1,X=1,U=1,and=1",
-    "F=0,G=0,R=0,W=0,M=0,or=0,xor=0,equiv=0,implies=0",
-)
-_BOOLEAN_WEIGHTS = "false=1,true=1,not=1,and=1,or=1", "xor=0.5,equiv=0.5,implies=0"
+NO_LABEL = (UNSATISFIABLE, TAUTOLOGY, TIME_OUT)  # none of which is the text of a label
+_LTL_WEIGHTS = "false=1,true=1,not=1,X=1,U=1,and=1,F=0,G=0,R=0,W=0,M=0,or=0,xor=0,equiv=0,implies=0"
+_BOOLEAN_WEIGHTS = "false=1,true=1,not=1,and=1,or=1,xor=0.5,equiv=0.5,implies=0"
 
 
 class RandomFormulas(Iterator[str]):
@@ -63,7 +64,6 @@ def random_formulas(
     alphabet: int | None = None,
     limit: int | None = None,
     rename_sorted: bool = False,
-    format: str = "characters",
 ) -> RandomFormulas:
     """Random formulas of LTL or PROPOSITIONAL, in an order that the arguments decide.
 
@@ -85,7 +85,7 @@ def random_formulas(
             authors do in their sets with 10 APs.
 
     Raises:
-        ValueError: an argument out of range, another language, or names that do not fit `format`.
+        ValueError: an argument out of range, or another language.
     """
     low, high = sizes
     if language not in (LTL, PROPOSITIONAL):
@@ -97,53 +97,33 @@ def random_formulas(
     if seed < 0 or (limit is not None and limit < 0):
         raise ValueError(f"seed and limit must be 0 or more, found {seed} and {limit}")
     names = proposition_names(propositions)
-    join(names, format)
     fitting = fitting or all_propositions or alphabet is not None
-    reader = _Reader(
-        names=names,
-        sizes=(low, high) if fitting else None,
-        least=propositions if all_propositions else 0,
-        rename=rename_sorted or alphabet is not None,
-        format=format,
-    )
+    rename = rename_sorted or alphabet is not None
+    spot_names = [f"p{FIRST + number}" for number in range(alphabet or propositions)]
     trees = (low, 2 * high if fitting and low == high else high)
-    return RandomFormulas(reader.texts(language, alphabet or propositions, trees, seed), limit)
+    first = int(np.random.SeedSequence(seed).generate_state(1)[0])
 
-
-@dataclass(frozen=True)
-class _Reader:
-    """What becomes of Spot's formulas: their texts, or None for those that do not fit."""
-
-    names: tuple[str, ...]
-    sizes: tuple[int, int] | None
-    least: int
-    rename: bool
-    format: str
-
-    def texts(
-        self, language: Language, alphabet: int, trees: tuple[int, int], seed: int
-    ) -> Iterator[str | None]:
-        spot_names = [f"p{FIRST + number}" for number in range(alphabet)]
-        names = dict(zip(spot_names, self.names, strict=False))
-        first = int(np.random.SeedSequence(seed).generate_state(1)[0])
-        for number in count():
-            drawn = _draw(language, spot_names, trees, (first + number * STRIDE) % 2**31)
-            yield from [self.text(formula, names) for formula in drawn]  # a list: all at once
-
-    def text(self, formula: spot.formula, names: dict[str, str]) -> str | None:
-        if self.sizes and not self.sizes[0] <= spot.length(formula) <= self.sizes[1]:
+    def text(formula: spot.formula) -> str | None:
+        """The text of a formula, None if it does not fit."""
+        if fitting and not low <= spot.length(formula) <= high:
             return None
-        tokens = spot.str_lbt_ltl(formula).split()
-        if self.rename or self.least:
-            used = sorted({token for token in tokens if token[0] == "p"})
-            if not self.least <= len(used) <= len(self.names):
+        tokens, used = spot.str_lbt_ltl(formula).split(), spot_names
+        if rename or all_propositions:
+            found = sorted({token for token in tokens if token[0] == "p"})
+            if len(found) > propositions or (all_propositions and len(found) < propositions):
                 return None
-            if self.rename:
-                names = dict(zip(used, self.names, strict=False))
-        tokens = from_lbt(tokens, names)
+            used = found if rename else used
+        tokens = from_lbt(tokens, dict(zip(used, names, strict=False)))
         if ("X", "0") in zip(tokens, tokens[1:], strict=False):
             tokens = _nameless_last(tokens)
-        return join(tokens, self.format)
+        return join(tokens)
+
+    def texts() -> Iterator[str | None]:
+        for number in count():
+            drawn = _draw(language, spot_names, trees, (first + number * STRIDE) % 2**31)
+            yield from [text(formula) for formula in drawn]  # a list: all at once
+
+    return RandomFormulas(texts(), limit)
 
 
 def _nameless_last(tokens: Sequence[str]) -> list[str]:
@@ -151,28 +131,133 @@ def _nameless_last(tokens: Sequence[str]) -> list[str]:
 
     The order of the others is Spot's.
     """
+
+    def conjunction(operands: list[list[str]]) -> list[str]:
+        """As tokens, nested to the left as Spot prints it."""
+        operands.sort(key=lambda part: [] if set(part) - ARITY.keys() else part)
+        return ["&"] * (len(operands) - 1) + list(chain(*operands))
+
     stack: list[list[list[str]]] = []  # formulas as the operands of a conjunction, perhaps only one
     for token in reversed(tokens):
         operands = [stack.pop() for _ in range(ARITY.get(token, 0))]
         if token == "&":
             stack.append(operands[0] + operands[1])
         else:
-            stack.append([[token, *chain(*map(_conjunction, operands))]])
-    return _conjunction(stack.pop())
-
-
-def _conjunction(operands: list[list[str]]) -> list[str]:
-    """The conjunction of formulas as tokens, nested to the left as Spot prints it."""
-    operands.sort(key=lambda part: [] if set(part) - ARITY.keys() else part)
-    return ["&"] * (len(operands) - 1) + list(chain(*operands))
+            stack.append([[token, *chain(*map(conjunction, operands))]])
+    return conjunction(stack.pop())
 
 
 def _draw(language: Language, names: list[str], trees: tuple[int, int], seed: int):
     """One batch. Spot writes into the text of the weights, so it gets a new one."""
     if language is LTL:
-        options = {"output": "ltl", "ltl_priorities": ",".join(_LTL_WEIGHTS)}
+        options = {"output": "ltl", "ltl_priorities": ",".join(_LTL_WEIGHTS.split(","))}
     else:
-        options = {"output": "bool", "boolean_priorities": ",".join(_BOOLEAN_WEIGHTS)}
+        options = {"output": "bool", "boolean_priorities": ",".join(_BOOLEAN_WEIGHTS.split(","))}
     return spot.randltl(
         names, BATCH, seed=seed, tree_size=trees, simplify=0, allow_dups=True, **options
     )
+
+
+class Drawing:
+    """The formulas of a recipe and what became of them.
+
+    Drawing is cheap and happens in one process, so that the formulas are the same whatever number
+    of workers makes the labels. It goes in rounds: each draws what is missing, and formulas that
+    turn out to have no label are replaced in the next.
+
+    Attributes:
+        counts: formulas that are "over quota" or "duplicates", and of the rest, by outcome,
+            "unsatisfiable", "tautology", "time-out", "traces with 0" and "kept".
+        kept: for each stratum, the pairs of a formula and its label, in the order drawn.
+        time_outs: formulas that ran out of time.
+    """
+
+    def __init__(self, recipe: Recipe):
+        self.recipe = recipe
+        self.counts: Counter[str] = Counter()
+        self.kept: list[list[tuple[str, str]]] = [[] for _ in recipe.strata]
+        self.time_outs: list[str] = []
+        self._sizes = [Counter() for _ in recipe.strata]  # kept, and without a label so far
+        self._seen: set[str] = set()
+        self._sources = [self._source(number) for number in range(len(recipe.strata))]
+
+    def next_round(self) -> list[tuple[int, str]]:
+        """(stratum, formula) of what is to be labelled next; empty when the drawing is over."""
+        drawn: list[tuple[int, str]] = []
+        for number, stratum in enumerate(self.recipe.strata):
+            missing = stratum.count - len(self.kept[number])
+            for _ in range(min(missing, (self.recipe.round or missing + len(drawn)) - len(drawn))):
+                formula = self._draw(number)
+                if formula is None:
+                    break
+                drawn.append((number, formula))
+        return drawn
+
+    def record(self, number: int, formula: str, answer: str) -> None:
+        """Take a label, or what came instead, for a formula of stratum `number`."""
+        outcome = "kept"
+        if answer in NO_LABEL:
+            outcome = answer
+        elif self.recipe.task == "ltl" and "0" in answer:  # a step that nothing satisfies
+            outcome = "traces with 0"
+        self.counts[outcome] += 1
+        if outcome == "kept":
+            self.kept[number].append((formula, answer))
+            return
+        self._sizes[number][len(split(formula))] -= 1
+        if outcome == TIME_OUT:
+            self.time_outs.append(formula)
+
+    def facts(self) -> dict:
+        """For the manifest: what became of the candidates, and which strata are not full."""
+        tries = [source.trees for source in self._sources]
+        short = [
+            {
+                "propositions": stratum.propositions,
+                "sizes": f"{stratum.low} to {stratum.high}",
+                "wanted": stratum.count,
+                "found": len(kept),
+                "candidates": drawn,
+            }
+            for stratum, kept, drawn in zip(self.recipe.strata, self.kept, tries, strict=True)
+            if len(kept) < stratum.count
+        ]
+        unfit = sum(tries) - sum(self.counts.values())  # too small, or not with all APs
+        counts = {"candidates": sum(tries), "unfit": unfit} | dict(sorted(self.counts.items()))
+        return {"counts": counts, "time_outs": self.time_outs, "short": short}
+
+    def _draw(self, number: int) -> str | None:
+        """The next formula of a stratum that is wanted; None if it is full or out of tries."""
+        stratum, sizes = self.recipe.strata[number], self._sizes[number]
+        cap, high = stratum.cap, stratum.high
+        if stratum.full_from and min(sizes[s] for s in range(stratum.full_from, high + 1)) >= cap:
+            return None
+        for formula in self._sources[number]:
+            size = len(split(formula))
+            if size > high:
+                continue
+            if cap is not None and sizes[size] >= cap:
+                self.counts["over quota"] += 1
+            elif formula in self._seen:
+                self.counts["duplicates"] += 1
+            else:
+                self._seen.add(formula)
+                sizes[size] += 1
+                return formula
+        return None
+
+    def _source(self, number: int) -> RandomFormulas:
+        """The random formulas of a stratum, at most as many as its tries."""
+        recipe, stratum = self.recipe, self.recipe.strata[number]
+        text = f"{recipe.name} {recipe.scale} {recipe.seed} {number}"
+        return random_formulas(
+            LANGUAGES[recipe.task],
+            stratum.propositions,
+            (stratum.low, stratum.largest_tree or stratum.high),
+            int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]),
+            fitting=True,
+            all_propositions=stratum.all_propositions,
+            alphabet=stratum.alphabet,
+            limit=stratum.tries,
+            rename_sorted=recipe.sorted_names,
+        )

@@ -1,38 +1,47 @@
 """From a recipe to files: formulas drawn here, labels made by workers on all cores.
 
-The formulas, their order and the split depend on the recipe alone; labels come back in the order
-of the formulas.  So the files are the same for any number of workers, on one machine or on a
-cluster, and also after a run was killed: finished chunks are kept in a work folder beside the
-output, and the same command goes on from there.  Only time-outs depend on the machine; a manifest
-lists them, and `regenerate` takes exactly these, so that a set can be made again elsewhere.
+The formulas, their order and the split depend on the recipe alone; labels come back in the order of
+the formulas, and each is a line of a file in the output folder as soon as it is there. So the set
+is the same for any number of workers, on one machine or on a cluster, and also after a run was
+killed: the same command goes on after the last whole line. Only time-outs depend on the machine; a
+manifest lists them, and `regenerate` takes exactly these, so that a set can be made again
+elsewhere.
 """
 
 import hashlib
+import json
+import os
+import platform
 import time
-from contextlib import ExitStack
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from tqdm import tqdm
 
-from itekit.datasets.derive import derive
-from itekit.datasets.drawing import Drawing
-from itekit.datasets.jobs import LABEL, NO_LABEL
-from itekit.datasets.journal import Journal
-from itekit.datasets.manifest import (
+import itekit
+from itekit.datasets.candidates import NO_LABEL, Drawing
+from itekit.datasets.presets import Derivation, Pair, Recipe, folder_name, from_json, preset
+from itekit.datasets.sets import (
     MANIFEST,
-    make_manifest,
+    OWN,
+    digest,
+    read_folder,
     read_manifest,
-    tool_versions,
+    read_set,
+    write_pairs,
 )
-from itekit.datasets.parallel import Executor, LocalExecutor, cut, progress_bar
-from itekit.datasets.recipes import Derivation, Recipe, folder_name, split_sizes
-from itekit.datasets.sets import OWN, read_set
-from itekit.datasets.store import DataError, Pair, write_lines
-from itekit.files import write_json
+from itekit.files import command, locked, processor, today, versions, write_json
+from itekit.logic.formulas import ARITY, split
+from itekit.tasks.propositional import UNSATISFIABLE, classify
 from itekit.tasks.verdicts import TIME_OUT
+from itekit.workers import Pool, call
 
-CHUNK = 500  # formulas that are labelled together at most
+ANSWERS = "answers.partial"  # in the output folder, until the set is whole
 PATIENCE = 100  # times the recipe's limit, where the time-outs are known
+TOOLS = ("spottl", "py-aiger", "py-aiger-sat", "python-sat")  # which decide formulas and labels
+TRIES = 1000  # candidates for each formula of a sample, at most
 
 
 def generate(
@@ -40,7 +49,7 @@ def generate(
     output: Path | None = None,
     *,
     workers: int | None = None,
-    executor: Executor | None = None,
+    client=None,
     progress: str | None = None,
     time_outs: list[str] | None = None,
 ) -> Path:
@@ -48,27 +57,44 @@ def generate(
 
     Args:
         output: the folder; default: runs/sets/NAME-SCALE. What it holds is replaced.
-        workers: processes that make labels; default: the number of cores.
-        executor: what runs them instead (`DaskExecutor` for a cluster).
+        workers, client: where labels are made, see `workers.Pool`.
         progress: "text" for a progress bar.
         time_outs: the formulas that are to run out of time; all others get what time they need.
 
     Raises:
         TaskError: a label could not be made; the message names the formula.
-        RuntimeError: another process is making this set, or a formula ran out of time that is not
-            in `time_outs`.
+        BlockingIOError: another process is making this set.
+        RuntimeError: a formula ran out of time that is not in `time_outs`.
         MissingSetError: the set that this one derives from is not there.
     """
     output = Path(output or OWN / folder_name(recipe))
     if isinstance(recipe, Derivation):
         source = recipe.source
-        pairs = derive(recipe, read_set(source.name, source.scale, seed=source.seed))
-        return _publish(recipe, output, pairs, {})
-    with ExitStack() as stack:
-        if executor is None:
-            executor = stack.enter_context(LocalExecutor(workers))
-        bar = stack.enter_context(progress_bar(recipe.count, progress, recipe.name, " formulas"))
-        return _generate(recipe, output, executor, bar, time_outs)
+        pairs = recipe.derive(read_set(source.name, source.scale, seed=source.seed))
+        with locked(output):
+            return _publish(recipe, output, pairs, {})
+    start = time.process_time()
+    limit = recipe.cpu_seconds * (1 if time_outs is None else PATIENCE)
+    key = json.dumps([asdict(recipe), time_outs, itekit.__version__, versions(TOOLS)])
+    with Pool(workers, client) as pool, locked(output):
+        labels = _Labels(output / ANSWERS, key, pool, limit)
+        with labels, tqdm(total=recipe.count, desc=recipe.name, disable=progress is None) as bar:
+            drawing = Drawing(recipe)
+            while drawn := drawing.next_round():
+                known = set(time_outs or ())
+                made = labels.of(recipe, [formula for _, formula in drawn if formula not in known])
+                for number, formula in drawn:
+                    answer = TIME_OUT if formula in known else next(made)
+                    if answer == TIME_OUT and time_outs is not None and formula not in known:
+                        raise RuntimeError(f"{formula} ran out of {limit} s, unlike before")
+                    drawing.record(number, formula, answer)
+                    bar.update(answer not in NO_LABEL)
+        spent = round(pool.spent + time.process_time() - start, 1)
+        facts = drawing.facts() | {"workers": pool.workers, "cpu_seconds": spent}
+        pairs = _divide(recipe, [pair for part in drawing.kept for pair in part])
+        _publish(recipe, output, pairs, facts)
+        (output / ANSWERS).unlink()
+    return output
 
 
 def regenerate(manifest: Path, output: Path | None = None, **options) -> Path:
@@ -80,91 +106,68 @@ def regenerate(manifest: Path, output: Path | None = None, **options) -> Path:
 
     Raises:
         RuntimeError: a file came out different; the message names it and the tools' versions.
-        ValueError: `output` is the folder of the manifest.
-        DataError: not a manifest.
+        ValueError: not a manifest, or `output` is its folder.
     """
     wanted = read_manifest(manifest)
     try:
-        if "derivation" in wanted:
-            recipe: Recipe | Derivation = Derivation.from_json(wanted["derivation"])
-        else:
-            recipe = Recipe.from_json(wanted["recipe"])
-            options["time_outs"] = wanted["time_outs"]
-        digests = {name: entry["sha256"] for name, entry in wanted["files"].items()}
+        recipe = from_json(wanted["derivation"] if "derivation" in wanted else wanted["recipe"])
+        if isinstance(recipe, Recipe):
+            options["time_outs"] = list(wanted["time_outs"])
     except (KeyError, TypeError, ValueError) as error:
-        raise DataError(manifest, None, f"not the manifest of a generated set ({error})") from error
+        raise ValueError(f"{manifest}: not the manifest of a generated set ({error})") from error
     output = Path(output or OWN / folder_name(recipe))
     if output.resolve() in (Path(manifest).resolve(), Path(manifest).resolve().parent):
         raise ValueError(f"{output} is what is compared with: choose another output")
-    folder = generate(recipe, output, **options)
-    found = read_manifest(folder)
-    for name, digest in digests.items():
-        if found["files"][name]["sha256"] != digest:
+    found = read_manifest(generate(recipe, output, **options))
+    for name, entry in wanted["files"].items():
+        if found["files"].get(name, {}).get("sha256") != entry["sha256"]:
             raise RuntimeError(
-                f"{folder / found['files'][name]['file']} is not the one of {manifest}, "
-                f"made by {wanted.get('versions')}; here: {found['versions']}"
+                f"{output / entry['file']} is not the one of {manifest}, made by "
+                f"{wanted.get('versions')}; here: {found['versions']}"
             )
-    return folder
-
-
-def _generate(
-    recipe: Recipe, output: Path, executor: Executor, bar: tqdm, time_outs: list[str] | None
-) -> Path:
-    start = time.process_time()
-    limit = recipe.cpu_seconds * (1 if time_outs is None else PATIENCE)
-    key = [LABEL[recipe.task], limit, tool_versions()]
-    with Journal(output.parent / f".{output.name}.work", key) as journal:
-        labelling = _Labelling(recipe, limit, executor, journal, bar, time_outs)
-        drawing = labelling.run()
-        facts = drawing.facts() | {
-            "workers": executor.workers,
-            "cpu_seconds": round(labelling.spent + time.process_time() - start, 1),
-        }
-        kept = [pair for part in drawing.kept for pair in part]
-        _publish(recipe, output, _divide(recipe, kept), facts)
-        journal.remove()
     return output
 
 
-class _Labelling:
-    """The rounds of one run; `spent` counts the CPU seconds of the workers."""
+class _Labels:
+    """What comes for each formula, in order; a file keeps it, one answer a line.
 
-    def __init__(self, recipe, limit, executor, journal, bar, time_outs):
-        self.recipe, self.limit, self.executor, self.journal = recipe, limit, executor, journal
-        self.bar, self.time_outs = bar, None if time_outs is None else frozenset(time_outs)
-        self.spent = 0.0
+    Its first line says what decides the answers, so that a changed recipe or another version of a
+    tool never finds answers that are not its own.
+    """
 
-    def run(self) -> Drawing:
-        """Draw and label until nothing is missing, or can be found."""
-        drawing = Drawing(self.recipe)
-        while drawn := drawing.next_round():
-            todo = [f for _, f in drawn if self.time_outs is None or f not in self.time_outs]
-            answers = dict(zip(todo, self._answers(todo), strict=True))
-            for number, formula in drawn:
-                drawing.record(number, formula, answers.get(formula, TIME_OUT))
-        return drawing
+    def __init__(self, path: Path, key: str, pool: Pool, limit: float):
+        self._pool, self._limit = pool, limit
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+        self._file = open(os.open(path, flags, 0o644), "r+b", buffering=0)  # noqa: SIM115
+        kept = self._file.read().split(b"\n")[:-1]  # the last line is not whole
+        if kept[:1] != [key.encode()]:
+            self._file.truncate(0)
+            self._file.seek(0)
+            self._file.write(key.encode() + b"\n")
+            kept = kept[:0]
+        else:
+            self._file.truncate(sum(len(line) + 1 for line in kept))
+            self._file.seek(0, os.SEEK_END)
+        self._kept = iter([line.decode() for line in kept[1:]])
 
-    def _answers(self, formulas: list[str]) -> list[str]:
-        """What comes for each formula, from the journal or the workers."""
-        items = [[formula, self.recipe.method, self.recipe.format] for formula in formulas]
-        chunks = cut(items, max(10, min(CHUNK, -(-len(items) // 32))))
-        answers = [self.journal.read(chunk) for chunk in chunks]
-        for found in filter(None, answers):
-            self._count(*found)
-        missing = [number for number, found in enumerate(answers) if found is None]
-        tasks = [chunks[number] for number in missing]
-        for done in self.executor.run(LABEL[self.recipe.task], tasks, self.limit):
-            if self.time_outs is not None and TIME_OUT in done.answers:
-                formula = tasks[done.number][done.answers.index(TIME_OUT)][0]
-                raise RuntimeError(f"{formula} ran out of {self.limit} s, unlike in the manifest")
-            answers[missing[done.number]] = done.answers, done.spent
-            self.journal.write(tasks[done.number], done.answers, done.spent)
-            self._count(done.answers, done.spent)
-        return [answer for found in answers for answer in found[0]]
+    def __enter__(self) -> "_Labels":
+        return self
 
-    def _count(self, answers: list[str], spent: float) -> None:
-        self.spent += spent
-        self.bar.update(sum(answer not in NO_LABEL for answer in answers))
+    def __exit__(self, *_) -> None:
+        self._file.close()
+
+    def of(self, recipe: Recipe, formulas: list[str]) -> Iterator[str]:
+        """The label of each formula, or one of NO_LABEL."""
+        known = [answer for _, answer in zip(formulas, self._kept, strict=False)]
+        yield from known
+        rest = formulas[len(known) :]
+        items = [(f"itekit.tasks.{recipe.task}:solve", text, recipe.method) for text in rest]
+        answers = self._pool.run(call, items, limit=self._limit)
+        for formula, answer in zip(rest, answers, strict=True):
+            if answer is None:
+                answer = UNSATISFIABLE if recipe.task == "ltl" else classify(formula)
+            self._file.write(answer.encode() + b"\n")
+            yield answer
 
 
 def _divide(recipe: Recipe, pairs: list[Pair]) -> dict[str, list[Pair]]:
@@ -172,21 +175,99 @@ def _divide(recipe: Recipe, pairs: list[Pair]) -> dict[str, list[Pair]]:
     if len(recipe.splits) > 1:
         key = str(recipe.seed).encode()
         pairs = sorted(pairs, key=lambda p: hashlib.sha256(key + b" " + p[0].encode()).digest())
-    divided, start = {}, 0
-    for name, size in split_sizes(len(pairs), recipe.splits).items():
-        divided[name] = pairs[start : start + size]
-        start += size
-    return divided
+    rest = iter(pairs)
+    sizes = recipe.split_sizes(len(pairs))
+    return {name: [next(rest) for _ in range(size)] for name, size in sizes.items()}
 
 
 def _publish(
     recipe: Recipe | Derivation, output: Path, pairs: dict[str, list[Pair]], facts: dict
 ) -> Path:
     """Write the files, and last the manifest, without which a folder is no set."""
-    texts = {name: "".join(f"{f}\n{label}\n" for f, label in part) for name, part in pairs.items()}
-    manifest = make_manifest(recipe, texts, pairs) | facts
     (output / MANIFEST).unlink(missing_ok=True)
-    for name, text in texts.items():
-        write_lines(output / manifest["files"][name]["file"], text)
-    write_json(output / MANIFEST, manifest)
+    files = {}
+    for name, part in pairs.items():
+        file = name + recipe.suffix
+        text = write_pairs(output / file, part)
+        entry = {"file": file, "pairs": len(part), "sha256": digest(text)}
+        files[name] = entry | {"bytes": len(text.encode())}
+    manifest = {
+        "name": recipe.name,
+        "scale": recipe.scale,
+        "seed": recipe.seed,
+        "task": recipe.task,
+        "derivation" if isinstance(recipe, Derivation) else "recipe": asdict(recipe),
+        "files": files,
+        "histograms": histograms(pair for part in pairs.values() for pair in part),
+        "versions": {"itekit": itekit.__version__}
+        | versions(TOOLS)
+        | {"python": platform.python_version()},
+        "command": command(),
+        "hardware": processor(),
+        "date": today(),
+    }
+    write_json(output / MANIFEST, manifest | facts)
     return output
+
+
+def histograms(pairs: Iterable[Pair]) -> dict[str, dict[int, int]]:
+    """How many formulas have each size and each number of APs, and labels each length (tokens)."""
+    counts = {"size": Counter(), "propositions": Counter(), "label_length": Counter()}
+    for formula, label in pairs:
+        tokens = split(formula)
+        counts["size"][len(tokens)] += 1
+        counts["propositions"][len(set(tokens) - ARITY.keys())] += 1
+        counts["label_length"][len(split(label))] += 1
+    return {name: dict(sorted(found.items())) for name, found in counts.items()}
+
+
+def sample(
+    name: str,
+    scale: str | None = None,
+    count: int = 1000,
+    seed: int = 0,
+    folder: Path = OWN,
+    workers: int | None = None,
+) -> dict[str, list[Pair]]:
+    """Split -> pairs of a sample of ltl35 or prop35, made once and kept in `folder`.
+
+    Args:
+        name, scale, seed: of the set, see `preset`.
+        count: about so many formulas in all splits together, labelled by the fast method.
+
+    Raises:
+        ValueError: see `sample_recipe`.
+    """
+    recipe = sample_recipe(name, scale, count, seed)
+    place = Path(folder) / folder_name(recipe)
+    found = (place / MANIFEST).exists() and read_manifest(place).get("recipe")
+    if not found or from_json(found) != recipe:
+        generate(recipe, place, workers=workers)
+    return read_folder(place)
+
+
+def sample_recipe(name: str, scale: str | None, count: int, seed: int = 0) -> Recipe:
+    """The recipe of a sample.
+
+    The whole sets have the same number of formulas of every size from some size on, and below it
+    nearly all formulas that there are. In the paper's LTL set these few smallest sizes are 1 % of
+    all; a sample that took them in the same way would be made of small formulas. It leaves them
+    out, and has the same number of each of the other sizes.
+
+    Raises:
+        ValueError: not ltl35 or prop35, an unknown scale, or fewer formulas than sizes.
+    """
+    whole = preset(name, scale, seed)
+    if isinstance(whole, Derivation) or whole.strata[0].full_from is None:
+        raise ValueError(f"only ltl35 and prop35 can be sampled, found {name}")
+    (stratum,) = whole.strata
+    capped = stratum.high - stratum.full_from + 1
+    smaller = round((stratum.count - stratum.cap * capped) / stratum.cap)  # sizes at the cap
+    sizes, low = capped + smaller, stratum.full_from - smaller
+    cap = round(count / sizes)
+    if cap < 1:
+        raise ValueError(f"a sample needs {sizes} formulas or more, found {count}")
+    limits = {"count": cap * sizes, "cap": cap, "low": low, "full_from": low}
+    drawn = replace(stratum, **limits, tries=TRIES * count)
+    made = {"name": f"{name}-sample{count}", "method": "fast", "round": None, "suffix": ".txt"}
+    return replace(whole, strata=(drawn,), **made)

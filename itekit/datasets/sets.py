@@ -1,19 +1,25 @@
-"""The sets that are there: shipped in data/sets, or generated in runs/sets.
+"""Sets of solved problems: how they are found, read and written.
 
-A set is a folder NAME-SCALE with a file for each split and a manifest.json.
+A set is a folder NAME-SCALE with a file for each split and a manifest.json; sets are shipped in
+data/sets or generated in runs/sets. A file is in the text format of DeepLTL: a formula in prefix
+notation on one line, its label (a trace or an assignment) on the next, and so on; UTF-8, plain or
+compressed, as its suffix says. Writing the same pairs always gives the same bytes.
 """
 
+import gzip
+import hashlib
+import lzma
+import zlib
+from collections.abc import Collection
 from pathlib import Path
 
-from itekit.datasets.derive import derive
-from itekit.datasets.manifest import MANIFEST, digest, read_manifest
-from itekit.datasets.presets import NAMES, preset
-from itekit.datasets.recipes import Derivation, folder_name
-from itekit.datasets.store import DataError, Pair, read_text, split_pairs
-from itekit.scale import SCALES
+from itekit.datasets.presets import NAMES, PLAIN, Derivation, Pair, folder_name, preset
+from itekit.files import atomic_path, read_json
+from itekit.logic.formulas import ALIASES, LANGUAGES, parse_prefix, to_prefix
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED, OWN = ROOT / "data" / "sets", ROOT / "runs" / "sets"
+MANIFEST = "manifest.json"
 
 
 class MissingSetError(FileNotFoundError):
@@ -45,8 +51,7 @@ def read_set(name: str, scale: str | None = None, *, seed: int = 0) -> dict[str,
 
     Raises:
         MissingSetError: the set is not there.
-        DataError: a file is damaged, or is not the one of the manifest.
-        ValueError: an unknown name or scale.
+        ValueError: an unknown name or scale; a file is damaged, or is not the manifest's.
     """
     recipe = preset(name, scale, seed)
     try:
@@ -54,26 +59,136 @@ def read_set(name: str, scale: str | None = None, *, seed: int = 0) -> dict[str,
     except MissingSetError:
         if not isinstance(recipe, Derivation):
             raise
-        source = recipe.source
-        return derive(recipe, read_set(source.name, source.scale, seed=seed))
+        return recipe.derive(read_set(recipe.source.name, recipe.scale, seed=seed))
 
 
 def read_folder(folder: Path) -> dict[str, list[Pair]]:
     """Split -> pairs of the set in a folder, checked against the manifest's checksums.
 
     Raises:
-        DataError: a file is damaged, or is not the one of the manifest.
+        ValueError: a file is damaged, or is not the one of the manifest.
         OSError: a file cannot be read.
     """
-    manifest = read_manifest(folder)
     pairs = {}
-    for split, entry in manifest["files"].items():
+    for name, entry in read_manifest(folder)["files"].items():
         path = Path(folder) / entry["file"]
         text = read_text(path)
         if digest(text) != entry["sha256"]:
-            raise DataError(path, None, "not the file that manifest.json describes (SHA-256)")
-        pairs[split] = split_pairs(path, text, manifest["task"], check=False)
+            raise ValueError(f"{path}: not the file that {MANIFEST} describes (SHA-256)")
+        lines = text.splitlines()
+        pairs[name] = list(zip(lines[::2], lines[1::2], strict=True))
     return pairs
+
+
+def read_manifest(path: Path) -> dict:
+    """A manifest, from its file or from the folder that it is in.
+
+    Raises:
+        ValueError: not a manifest, or one that names a file of another folder.
+        OSError: the file cannot be read.
+    """
+    path = Path(path) / MANIFEST if Path(path).is_dir() else Path(path)
+    manifest = read_json(path, dict)
+    for key, kind in (("name", str), ("task", str), ("files", dict)):
+        if not isinstance(manifest.get(key), kind):
+            raise ValueError(f"{path}: not the manifest of a set: expected {key!r}")
+    for name, entry in manifest["files"].items():
+        if not isinstance(entry, dict) or not {"file", "sha256"} <= entry.keys():
+            raise ValueError(f"{path}: {name}: expected a file and its sha256, found {entry!r}")
+        if not PLAIN.fullmatch(str(entry["file"])):
+            raise ValueError(f"{path}: {name}: not a file of its folder: {entry['file']!r}")
+    return manifest
+
+
+def read_pairs(path: Path, task: str, *, propositions: Collection[str] | None = None) -> list[Pair]:
+    """The (formula, label) pairs of a file, such as one of DeepLTL's, every line checked.
+
+    DeepLTL's spellings `<->` and `xor` become `=` and `^`.
+
+    Args:
+        task: "ltl" (labels are traces) or "propositional" (labels are assignments).
+        propositions: the names that may stand in the file; any if None.
+
+    Raises:
+        ValueError: names file and line: a line that is no formula or label, an empty line or
+            file, a formula without its label, a damaged archive; or an unknown task.
+        OSError: the file cannot be read.
+    """
+    from itekit.logic.traces import parse_trace
+    from itekit.logic.truth_tables import parse_assignment
+
+    if task not in LANGUAGES:
+        raise ValueError(f"unknown task {task!r}: expected one of {', '.join(LANGUAGES)}")
+    text = read_text(path)
+    if not text:
+        raise ValueError(f"{path}: an empty file, expected a formula")
+    kinds = ("a formula", "a trace" if task == "ltl" else "an assignment")
+    parse_label = parse_trace if task == "ltl" else parse_assignment
+    lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+    for place, line in enumerate(lines):
+        try:
+            if not line:
+                raise ValueError(f"an empty line, expected {kinds[place % 2]}")
+            if place % 2:
+                parse_label(line, propositions=propositions)
+                continue
+            formula = parse_prefix(line, LANGUAGES[task], propositions=propositions)
+            if any(spelling in line for spelling in ALIASES):
+                lines[place] = to_prefix(formula)
+        except ValueError as error:
+            raise ValueError(f"{path}, line {place + 1}: {error}") from error
+    if len(lines) % 2:
+        raise ValueError(f"{path}, line {len(lines)}: the file ends here, expected {kinds[1]}")
+    return list(zip(lines[::2], lines[1::2], strict=True))
+
+
+def read_text(path: Path) -> str:
+    """The text of a file, decompressed as its suffix says.
+
+    Raises:
+        ValueError: a damaged or truncated archive, or text that is not UTF-8.
+        OSError: the file cannot be read.
+    """
+    unpack = {".gz": gzip.decompress, ".xz": lzma.decompress}.get(Path(path).suffix, bytes)
+    content = Path(path).read_bytes()
+    try:
+        content = unpack(content)
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        found = f"found byte 0x{content[error.start]:02x}"
+        raise ValueError(f"{path}, line {line}: {found}, expected text in UTF-8") from error
+    except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
+        raise ValueError(f"{path}: a damaged or truncated archive ({error})") from error
+
+
+def write_pairs(path: Path, pairs: list[Pair]) -> str:
+    """Write (formula, label) pairs, atomically, compressed as the file's suffix says.
+
+    Returns:
+        what was written, before compression.
+
+    Raises:
+        ValueError: empty text, or text of more than one line.
+        OSError: the file cannot be written.
+    """
+    for line in (line for pair in pairs for line in pair):
+        if line.splitlines() != [line]:
+            raise ValueError(f"{path}: expected one line of text, found {line!r}")
+    text = "".join(f"{formula}\n{label}\n" for formula, label in pairs)
+    content = text.encode()
+    with atomic_path(path) as temporary:
+        if Path(path).suffix == ".gz":
+            content = gzip.compress(content, 9, mtime=0)
+        elif Path(path).suffix == ".xz":
+            content = lzma.compress(content, lzma.FORMAT_XZ, lzma.CHECK_CRC32, preset=9)
+        temporary.write_bytes(content)
+    return text
+
+
+def digest(text: str) -> str:
+    """SHA-256 of text in UTF-8, as hexadecimal digits: of a file before it is compressed."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def summary(folder: Path) -> str:
@@ -92,16 +207,13 @@ def summary(folder: Path) -> str:
 
 def table() -> str:
     """All presets with their numbers of pairs, and which of them are there."""
-    lines = [f"{'set':<22}" + "".join(f"{scale:>24}" for scale in SCALES)]
+    scales, places = ("smoke", "lab", "paper"), {"shipped": SHIPPED, "here": OWN}
+    lines = [f"{'set':<22}" + "".join(f"{scale:>24}" for scale in scales)]
     for name in NAMES:
-        cells = []
-        for scale in SCALES:
-            recipe = preset(name, scale)
-            states = [
-                state
-                for state, folder in (("shipped", SHIPPED), ("here", OWN))
-                if (folder / folder_name(recipe) / MANIFEST).exists()
-            ]
-            cells.append(f"{recipe.count:,} {states[0] if states else '-':>8}")
-        lines.append(f"{name:<22}" + "".join(f"{cell:>24}" for cell in cells))
+        line = f"{name:<22}"
+        for recipe in (preset(name, scale) for scale in scales):
+            path = Path(folder_name(recipe), MANIFEST)
+            state = next((key for key, place in places.items() if (place / path).exists()), "-")
+            line += f"{f'{recipe.count:,} {state:>8}':>24}"
+        lines.append(line)
     return "\n".join([*lines, "", f"shipped: in {SHIPPED}", f"here: in {OWN}"])

@@ -2,13 +2,12 @@
 
 Paper, section "Generalization", figure "Scaling behavior of the trace generation using spot". Times
 are CPU seconds of `itekit.tasks.ltl.solve`, from the formula's text to the trace's text. Each
-formula is solved with each translation, in a worker process that is ended at a limit: a median is
-exact as long as less than half of a cell's formulas reach it. The formulas of a cell have exactly
-the given numbers of tokens and of different APs; a cell stays empty where so few such formulas are
-found that a median means little.
+formula is solved with each translation, in a process that is ended at a limit: a median is exact as
+long as less than half of a cell's formulas reach it. The formulas of a cell have exactly the given
+numbers of tokens and of different APs; a cell stays empty where so few such formulas are found that
+a median means little.
 """
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -18,16 +17,14 @@ from pathlib import Path
 import numpy as np
 
 from itekit.datasets.candidates import random_formulas
-from itekit.datasets.limited import LimitedWorker
-from itekit.datasets.parallel import progress_bar
-from itekit.logic.operators import LTL
-from itekit.scale import resolve_scale
-from itekit.tasks.ltl import TRANSLATIONS
+from itekit.datasets.generate import TOOLS
+from itekit.files import provenance, read_json, write_json
+from itekit.logic.formulas import LTL
+from itekit.tasks.ltl import TRANSLATIONS, solve
 from itekit.tasks.verdicts import TIME_OUT
+from itekit.workers import Pool
 
 RESULTS = Path(__file__).resolve().parents[2] / "data" / "results"
-TASK = "itekit.datasets.solving_time:time_item"
-FORMAT = "spaced"
 
 
 @dataclass(frozen=True)
@@ -56,21 +53,13 @@ GRIDS = {
 
 
 def cell_formulas(grid: TimingGrid, count: int, length: int, seed: int) -> list[str]:
-    """Different formulas of a cell in spaced prefix text, the same for the same seed."""
+    """Different formulas of a cell, the same for the same seed."""
     if length < 2 * count - 1:  # a formula with n APs has at least n - 1 binary operators
         return []
-    number = int(np.random.SeedSequence([seed, count, length]).generate_state(1)[0])
-    drawn = random_formulas(
-        LTL,
-        count,
-        (length, length),
-        number >> 1,
-        all_propositions=True,
-        limit=grid.tries,
-        format=FORMAT,
-    )
+    number = int(np.random.SeedSequence([seed, count, length]).generate_state(1)[0]) >> 1
+    options = {"all_propositions": True, "limit": grid.tries}
     different: dict[str, None] = {}
-    for formula in drawn:
+    for formula in random_formulas(LTL, count, (length, length), number, **options):
         different[formula] = None
         if len(different) == grid.formulas:
             break
@@ -78,23 +67,18 @@ def cell_formulas(grid: TimingGrid, count: int, length: int, seed: int) -> list[
 
 
 def time_item(item: Sequence[str]) -> float:
-    """CPU seconds of solving [formula, translation]; for a worker process."""
-    from itekit.tasks.ltl import solve
-
-    formula, translation = item
+    """CPU seconds of solving (formula, translation); for a worker process."""
     _warm_up()
     start = time.thread_time()  # the process's clock only ticks while a limit is armed
-    solve(formula, translation, format=FORMAT)
+    solve(*item)
     return time.thread_time() - start
 
 
 @cache
 def _warm_up() -> None:
     """What only the first call in a process pays for."""
-    from itekit.tasks.ltl import solve
-
     for translation in TRANSLATIONS:
-        solve("U a & b X c", translation, format=FORMAT)
+        solve("Ua&bXc", translation)
 
 
 def cell_statistics(times: Sequence[float | str], cpu_seconds: float) -> dict[str, float | None]:
@@ -102,9 +86,9 @@ def cell_statistics(times: Sequence[float | str], cpu_seconds: float) -> dict[st
 
     A quantile that falls on a time-out is None: all that is known is that it is above the limit.
     """
-    known = [cpu_seconds * 1e6 if found == TIME_OUT else found for found in times]
-    quantiles = np.quantile(known, (0.5, 0.75), method="higher")
-    median, quartile = (float(f"{q:.3g}") if q <= cpu_seconds * 2 else None for q in quantiles)
+    known = [np.inf if found == TIME_OUT else found for found in times]
+    quantiles = np.sort(known)[[len(known) // 2, -(-3 * (len(known) - 1) // 4)]]
+    median, quartile = (float(f"{q:.3g}") if q < np.inf else None for q in quantiles)
     share = sum(found == TIME_OUT for found in times) / len(times)
     return {"median": median, "upper_quartile": quartile, "time_outs": round(share, 4)}
 
@@ -116,7 +100,7 @@ def measure(
     grid: TimingGrid | None = None,
     progress: str | None = None,
 ) -> dict:
-    """The times of a whole grid, as a JSON value.
+    """The times of a whole grid, as a JSON value, one formula at a time.
 
     Args:
         scale: which of GRIDS; default: ITEKIT_SCALE, else "lab".
@@ -133,25 +117,43 @@ def measure(
         ValueError: an unknown scale, or a negative seed.
         TaskError: a formula could not be solved; the message names it.
     """
+    from itekit.experiments import resolve_scale
+
     scale = resolve_scale(scale)
     grid = grid or GRIDS[scale]
     cells = {(c, n): cell_formulas(grid, c, n, seed) for c in grid.counts for n in grid.lengths}
-    found = {"formulas": _rows(grid, {cell: len(formulas) for cell, formulas in cells.items()})}
-    total = len(TRANSLATIONS) * sum(map(len, cells.values()))
-    with LimitedWorker(TASK, grid.cpu_seconds) as worker, progress_bar(total, progress) as bar:
+    items = [(text, by) for by in TRANSLATIONS for texts in cells.values() for text in texts]
+
+    def rows(values: dict) -> list[list]:
+        return [[values.get((count, length)) for length in grid.lengths] for count in grid.counts]
+
+    found = {"formulas": rows({cell: len(texts) for cell, texts in cells.items()})}
+    with Pool(1) as pool:
+        times = pool.run(time_item, items, limit=grid.cpu_seconds, chunk=1, progress=progress)
         for translation in TRANSLATIONS:
             statistics = {}
-            for cell, formulas in cells.items():
-                times = list(worker.map([formula, translation] for formula in formulas))
-                bar.update(len(times))
-                if 2 * len(times) >= grid.formulas:
-                    statistics[cell] = cell_statistics(times, grid.cpu_seconds)
+            for cell, texts in cells.items():
+                some = [next(times) for _ in texts]
+                if 2 * len(some) >= grid.formulas:
+                    statistics[cell] = cell_statistics(some, grid.cpu_seconds)
             found[translation] = {
-                name: _rows(grid, {cell: values[name] for cell, values in statistics.items()})
+                name: rows({cell: values[name] for cell, values in statistics.items()})
                 for name in ("median", "upper_quartile", "time_outs")
             }
-        found["cpu_seconds"] = round(worker.spent, 1)
+        found["cpu_seconds"] = round(pool.spent, 1)
     return {"scale": scale, "seed": seed, "grid": asdict(grid)} | found
+
+
+def measure_command(arguments) -> int:
+    """`python -m itekit solving-time`: measure, and write the result."""
+    start = time.perf_counter()
+    result = measure(arguments.scale, arguments.seed, progress="text")
+    where = provenance(packages=("itekit", "torch", "numpy", *TOOLS))
+    where["seconds"] = round(time.perf_counter() - start, 1)
+    path = result_path(result["scale"], arguments.seed, arguments.directory)
+    write_json(path, result | {"measured": where})
+    print(f"result    {path}")
+    return 0
 
 
 def result_path(scale: str, seed: int = 0, directory: Path | None = None) -> Path:
@@ -171,11 +173,4 @@ def load_solving_time(scale: str = "lab", seed: int = 0) -> dict:
     if not path.exists():
         command = f"python -m itekit solving-time --scale {scale} --seed {seed}"
         raise FileNotFoundError(f"no result {path.name} in {path.parent}; make it: {command}")
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path}: damaged JSON ({error})") from error
-
-
-def _rows(grid: TimingGrid, values: dict[tuple[int, int], float | None]) -> list[list]:
-    return [[values.get((count, length)) for length in grid.lengths] for count in grid.counts]
+    return read_json(path, dict)

@@ -2,8 +2,8 @@
 
 The paper (appendix "Experimental Setup" of the propositional experiments) makes its labels and
 judges answers with py-aiger and the SAT solver behind it (Glucose 4). These functions ask the same
-questions in the plain py-aiger way; they are the authority that the faster ones in
-`itekit.logic.bits` and `itekit.logic.cnf` are tested against.
+questions in the plain py-aiger way; they are the authority that `itekit.logic.truth_tables` is
+tested against, and serve where there are too many propositions for a table.
 
 py-aiger names wires by the clock and orders them by hashes of those names, so that which model and
 which core come out differs from call to call. Measured on 4,000 random formulas of 12 to 35 tokens
@@ -19,11 +19,10 @@ import aiger
 from aiger_sat import SolverWrapper
 from pysat.solvers import Glucose4
 
-from itekit.logic.assignments import Assignment
-from itekit.logic.formulas import FALSE, PROPOSITION, TRUE, Formula, proposition
+from itekit.logic.formulas import PROPOSITION, Formula
+from itekit.logic.truth_tables import Assignment
 
-_EXPRESSIONS = {
-    PROPOSITION: aiger.atom,
+_OPERATORS = {
     "1": lambda: aiger.atom(True),
     "0": lambda: aiger.atom(False),
     "!": lambda operand: ~operand,
@@ -42,30 +41,14 @@ def to_aiger(formula: Formula) -> aiger.BoolExpr:
     """
     stack: list[aiger.BoolExpr] = []
     for node in reversed(list(formula.nodes())):
-        if node.operator not in _EXPRESSIONS:
-            raise ValueError(
-                f"operator {node.operator!r} has no py-aiger form: "
-                f"expected one of {' '.join(_EXPRESSIONS)}"
-            )
         if node.operator == PROPOSITION:
             stack.append(aiger.atom(node.name))
+        elif node.operator in _OPERATORS:
+            stack.append(_OPERATORS[node.operator](*(stack.pop() for _ in node.operands)))
         else:
-            stack.append(_EXPRESSIONS[node.operator](*(stack.pop() for _ in node.operands)))
+            expected = f"expected one of {' '.join(_OPERATORS)}"
+            raise ValueError(f"operator {node.operator!r} has no py-aiger form: {expected}")
     return stack.pop()
-
-
-def from_aiger(expression: aiger.BoolExpr) -> Formula:
-    """An equivalent formula; py-aiger keeps inputs, conjunctions and negations only.
-
-    Raises:
-        ValueError: an input whose name is no proposition's.
-    """
-
-    def lift(value: bool | Formula) -> Formula:
-        return value if isinstance(value, Formula) else TRUE if value else FALSE
-
-    inputs = {name: proposition(name) for name in expression.inputs}
-    return expression(inputs, lift=lift)
 
 
 @contextmanager
@@ -113,10 +96,28 @@ def implied_by(formula: Formula, assignment: Assignment) -> bool:
         return not solver.is_sat(assumptions=assignment.as_dict())
 
 
+def prime_implicant(formula: Formula) -> dict[str, bool] | None:
+    """The implicant that `itekit.logic.truth_tables.prime_implicant` finds, by a solver.
+
+    It is defined without the solver: another one, or another release of it, gives the same.
+    """
+    expression, kept = to_aiger(formula), {}
+    with _solver(expression) as solver:
+        if not solver.is_sat():
+            return None
+        for name in formula.propositions:  # the first model: False needs no True before it
+            kept[name] = not solver.is_sat(assumptions=kept | {name: False})
+    with _solver(~expression) as solver:
+        for name in reversed(formula.propositions):
+            fewer = {other: value for other, value in kept.items() if other != name}
+            if not solver.is_sat(assumptions=fewer):
+                kept = fewer
+    return kept
+
+
 def _check_names(formula: Formula, assignment: Assignment) -> None:
-    known = formula.propositions
-    for name in assignment:
-        if name not in known:
+    for name, _ in assignment.values:
+        if name not in formula.propositions:
             raise ValueError(f"proposition {name!r} does not occur in the formula {formula}")
 
 

@@ -1,21 +1,23 @@
-"""Formulas as immutable trees.
+"""Formulas of linear temporal and propositional logic, and the prefix text that the models read.
 
-Paper, appendices "Temporal logic overview" and "Propositional Logic": true, atomic propositions
-(APs), not, and, next, until; for propositional logic true, APs, not, and, or, equivalence,
-exclusive or. A formula is its operator's prefix token and its operands; `itekit.logic.prefix` and
-`itekit.logic.infix` read and print them.
+Paper, appendices "Temporal logic overview" and "Propositional Logic". A formula is an immutable
+tree: an operator and its operands. In prefix (Polish) notation operators precede their operands
+(`U a b` is a until b), so that no parentheses are needed, and a formula *is* its sequence of prefix
+tokens: equality, hashing and renaming work on that.
 
-Prefix notation needs no parentheses, so a formula *is* its sequence of prefix tokens: equality,
-hashing and renaming work on that. No function here recurses, and depth and size are limited, so
-that nothing a person or a model writes can exhaust the stack or the memory.
+As text, each token is one character (`Uab`, as in the files of DeepLTL); text with a blank in it is
+read as tokens separated by blanks, for names longer than a letter (`U request answer`).
+
+The paper's vocabulary holds the *core* operators only; LTL's derived ones are read because people
+type them, and `Formula.core` rewrites them. No function here recurses, and depth and size are
+limited, so that nothing a person or a model writes can exhaust the stack or the memory.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from string import ascii_lowercase
-
-from itekit.logic.operators import LTL, NAME_RULE, is_name
 
 PROPOSITION = "AP"
 """The operator of a formula that is an atomic proposition."""
@@ -26,8 +28,131 @@ MAX_DEPTH = 200
 MAX_SIZE = 100_000
 """The most tokens in a formula."""
 
+ALIASES = {"<->": "=", "->": ">", "xor": "^"}
+"""Spellings of DeepLTL's files, and the tokens that they stand for."""
+
+_NAME = re.compile("(?!(?:true|false|xor)$)[a-z][a-z0-9_]*")  # the three mean something in infix
+_WORD = re.compile(r"\S+")
+_ALIAS = re.compile("|".join(ALIASES))
+_LETTERS = frozenset(ascii_lowercase)
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One operator or constant."""
+
+    token: str  # its spelling in prefix text
+    arity: int  # 0 for a constant, 1 or 2
+    name: str
+    infix: str  # its spelling in infix text (ASCII, as Spot reads it)
+    symbol: str  # and for people, with Unicode
+    binding: int = 0  # of binary operators the higher binds tighter; unary ones bind tightest
+    right: bool = False  # whether `a op b op c` is `a op (b op c)`
+    core: bool = True  # whether it is in the paper's vocabulary
+
+
+@dataclass(frozen=True)
+class Language:
+    """A logic: its name and its operators; everything else in a formula is a proposition."""
+
+    name: str
+    operators: tuple[Operator, ...]
+
+    @cached_property
+    def by_token(self) -> dict[str, Operator]:
+        """Prefix token -> operator."""
+        return {operator.token: operator for operator in self.operators}
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The prefix tokens of all operators."""
+        return tuple(self.by_token)
+
+
+_OPERATORS = [  # binding and associativity are Spot's
+    Operator("1", 0, "true", "1", "⊤"),
+    Operator("0", 0, "false", "0", "⊥"),
+    Operator("!", 1, "not", "!", "¬"),
+    Operator("&", 2, "and", "&", "∧", 4),
+    Operator("X", 1, "next", "X", "X"),
+    Operator("U", 2, "until", "U", "U", 5, True),
+    Operator("|", 2, "or", "|", "∨", 2),
+    Operator(">", 2, "implies", "->", "→", 1, True),
+    Operator("=", 2, "equivalent", "<->", "↔", 1, True),
+    Operator("^", 2, "exclusive or", "^", "⊕", 3),
+    Operator("F", 1, "eventually", "F", "F"),
+    Operator("G", 1, "always", "G", "G"),
+    Operator("R", 2, "release", "R", "R", 5, True),
+    Operator("W", 2, "weak until", "W", "W", 5, True),
+    Operator("M", 2, "strong release", "M", "M", 5, True),
+]
+
+
+def _language(name: str, tokens: str, core: str) -> Language:
+    table = {operator.token: operator for operator in _OPERATORS}
+    return Language(name, tuple(replace(table[token], core=token in core) for token in tokens))
+
+
+LTL = _language("linear temporal logic", "10!&XU|>=^FGRWM", "10!&XU")
+PROPOSITIONAL = _language("propositional logic", "10!&|=^", "10!&|=^")
+STEPS = _language("the steps of a trace", "10!&|>=^", "10!&")
+"""LTL without its temporal operators: what a step of a trace may be."""
+
+LANGUAGES = {"ltl": LTL, "propositional": PROPOSITIONAL}
+"""The languages of the two tasks."""
+
 ARITY = {operator.token: operator.arity for operator in LTL.operators}
 """The number of operands of every operator of both logics."""
+
+_CHANGE = {token: arity - 1 for token, arity in ARITY.items()}
+
+
+def is_name(text: str) -> bool:
+    """Whether an atomic proposition can be called so.
+
+    A small letter, then small letters, digits or _; and not true, false or xor.
+    """
+    return _NAME.fullmatch(text) is not None
+
+
+class FormulaError(ValueError):
+    """Text that is no formula, trace or assignment.
+
+    Attributes:
+        text: the whole text; for a sequence of tokens, the tokens joined.
+        position: where in it, from 0.
+        found: what stands there.
+        expected: what should.
+    """
+
+    SHOWN = 60  # the most characters of the text that a message shows
+
+    def __init__(self, text: str, position: int, found: str, expected: str):
+        self.text, self.position, self.found, self.expected = text, position, found, expected
+        super().__init__(text, position, found, expected)
+
+    def __str__(self) -> str:
+        shown, _ = self._window()
+        return f"{shown!r}, position {self.position}: found {self.found}, expected {self.expected}"
+
+    @property
+    def picture(self) -> str:
+        """The text, shortened around the position, with a caret under it on a second line."""
+        shown, place = self._window()
+        printable = "".join(c if c.isprintable() else "·" for c in shown)
+        return f"{printable}\n{' ' * place}^"
+
+    def _window(self) -> tuple[str, int]:
+        """At most SHOWN characters around the position, and the position among them."""
+        start = max(0, min(self.position - self.SHOWN // 2, len(self.text) - self.SHOWN))
+        before, after = "…" * (start > 0), "…" * (start + self.SHOWN < len(self.text))
+        shown = before + self.text[start : start + self.SHOWN] + after
+        return shown, self.position - start + len(before)
+
+
+def quoted(token: str) -> str:
+    """The token in quotes, shortened if it is long."""
+    return repr(token if len(token) <= 30 else token[:30] + "…")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -37,8 +162,7 @@ class Formula:
     Attributes:
         operator: a prefix token, or PROPOSITION.
         operands: as many formulas as the operator takes.
-        name: an atomic proposition's name, a small letter and then small letters, digits or _;
-            empty for everything else.
+        name: an atomic proposition's name (`is_name`); empty for everything else.
         size: the number of tokens: operators, constants and atomic propositions.
         depth: the number of operators on the longest path from the root to a leaf.
 
@@ -54,37 +178,27 @@ class Formula:
     depth: int = field(init=False)
 
     def __post_init__(self):
-        operands = tuple(self.operands)
-        arity = 0 if self.operator == PROPOSITION else ARITY.get(self.operator)
+        operands, is_proposition = tuple(self.operands), self.operator == PROPOSITION
+        arity = 0 if is_proposition else ARITY.get(self.operator)
         if arity is None:
             raise ValueError(f"unknown operator {self.operator!r}: expected {' '.join(ARITY)}")
         if len(operands) != arity:
             raise ValueError(f"{self.operator!r} takes {arity} operands, found {len(operands)}")
+        if is_proposition != bool(self.name) or (self.name and not is_name(self.name)):
+            rule = "a small letter, then small letters, digits or _ (not true, false or xor)"
+            raise ValueError(f"{self.name!r} is no name of an atomic proposition: {rule}")
+        size, depth = 1, 0
         for operand in operands:
             if not isinstance(operand, Formula):
                 raise ValueError(f"an operand must be a Formula, found {operand!r}")
-        if (self.operator == PROPOSITION) != bool(self.name):
-            raise ValueError(f"operator {self.operator!r} does not go with name {self.name!r}")
-        if self.name and not is_name(self.name):
-            raise ValueError(f"{self.name!r} is no name of an atomic proposition: {NAME_RULE}")
-        size = 1 + sum(operand.size for operand in operands)
-        depth = max((operand.depth + 1 for operand in operands), default=0)
+            size, depth = size + operand.size, max(depth, operand.depth + 1)
         if depth > MAX_DEPTH:
             raise ValueError(f"the formula is deeper than {MAX_DEPTH} operators")
         if size > MAX_SIZE:
             raise ValueError(f"the formula has {size} tokens, at most {MAX_SIZE} are allowed")
-        for attribute, value in ("operands", operands), ("size", size), ("depth", depth):
-            object.__setattr__(self, attribute, value)
-
-    def tokens(self) -> tuple[str, ...]:
-        """The formula's prefix tokens."""
-        tokens, stack = [], [self]
-        while stack:  # as in `nodes`, without the cost of a generator
-            node = stack.pop()
-            tokens.append(node.name or node.operator)
-            if node.operands:
-                stack += node.operands[::-1]
-        return tuple(tokens)
+        object.__setattr__(self, "operands", operands)
+        object.__setattr__(self, "size", size)
+        object.__setattr__(self, "depth", depth)
 
     def nodes(self) -> Iterator["Formula"]:
         """Every node of the tree in prefix order: the formula first, repeated ones each time."""
@@ -93,6 +207,10 @@ class Formula:
             node = stack.pop()
             yield node
             stack.extend(node.operands[::-1])
+
+    def tokens(self) -> tuple[str, ...]:
+        """The formula's prefix tokens."""
+        return tuple([node.name or node.operator for node in self.nodes()])
 
     @property
     def propositions(self) -> tuple[str, ...]:
@@ -108,13 +226,11 @@ class Formula:
 
         Paper, section "Experiments": what tree positions encode.
         """
-        paths = []
-        stack: list[tuple[Formula, tuple[int, ...]]] = [(self, ())]
-        while stack:
-            node, path = stack.pop()
-            paths.append(path)
-            for branch in reversed(range(len(node.operands))):
-                stack.append((node.operands[branch], (*path, branch)))
+        paths: list[tuple[int, ...]] = []
+        waiting: list[tuple[int, ...]] = [()]
+        for node in self.nodes():
+            paths.append(path := waiting.pop())
+            waiting.extend((*path, branch) for branch in reversed(range(len(node.operands))))
         return paths
 
     def rename(self, renaming) -> "Formula":
@@ -123,22 +239,25 @@ class Formula:
         Raises:
             ValueError: a new name is no name of an atomic proposition.
         """
-        tokens, images = self.tokens(), renaming.mapping
-        new = {name: images[name] for name in images.keys() & set(tokens) - ARITY.keys()}
+        new = {name: renaming.mapping.get(name, name) for name in self.propositions}
         for name in new.values():
             proposition(name)
-        return from_tokens([new.get(token, token) for token in tokens])
+        return from_tokens([new.get(token, token) for token in self.tokens()])
 
     def core(self) -> "Formula":
-        """The same meaning in LTL's core operators: true, false, AP, not, and, next, until.
+        """The same meaning in true, false, AP, not, and, next, until (paper, equation "ltl").
 
         Raises:
             ValueError: the result would be deeper than MAX_DEPTH or larger than MAX_SIZE
                 (an equivalence or exclusive or repeats both of its operands).
         """
-        from itekit.logic.rewriting import to_core  # it builds formulas, so it needs this module
-
-        return to_core(self)
+        stack: list[Formula] = []
+        for node in reversed(list(self.nodes())):
+            operands = [stack.pop() for _ in node.operands]
+            rewrite = _CORE.get(node.operator)
+            again = rewrite(*operands) if rewrite else Formula(node.operator, operands, node.name)
+            stack.append(again)
+        return stack.pop()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Formula):
@@ -166,9 +285,6 @@ class Formula:
     def __or__(self, other: "Formula") -> "Formula":
         return Formula("|", (self, other))
 
-    def __xor__(self, other: "Formula") -> "Formula":
-        return Formula("^", (self, other))
-
 
 @lru_cache(maxsize=4096)
 def proposition(name: str) -> Formula:
@@ -180,60 +296,178 @@ def proposition(name: str) -> Formula:
     return Formula(PROPOSITION, (), name)
 
 
-TRUE, FALSE = Formula("1"), Formula("0")
-
-
-def next_(f: Formula) -> Formula:
-    """X f: f holds at the next step."""
-    return Formula("X", (f,))
-
-
-def until(f: Formula, g: Formula) -> Formula:
-    """f U g: g holds at some step from now on, and f at every step before it."""
+def _until(f: Formula, g: Formula) -> Formula:
     return Formula("U", (f, g))
 
 
-_LEAVES = {"1": TRUE, "0": FALSE} | {name: proposition(name) for name in ascii_lowercase}
-_new = object.__new__
-_operator, _operands = Formula.operator.__set__, Formula.operands.__set__
-_name, _size, _depth = Formula.name.__set__, Formula.size.__set__, Formula.depth.__set__
+_CORE = {
+    "|": lambda f, g: ~(~f & ~g),
+    ">": lambda f, g: ~(f & ~g),
+    "=": lambda f, g: ~(f & ~g) & ~(~f & g),
+    "^": lambda f, g: ~(f & g) & ~(~f & ~g),
+    "F": lambda f: _until(Formula("1"), f),
+    "G": lambda f: ~_until(Formula("1"), ~f),
+    "R": lambda f, g: ~_until(~f, ~g),
+    "W": lambda f, g: ~_until(~g, ~f & ~g),
+    "M": lambda f, g: _until(g, f & g),
+}
 
 
 def from_tokens(tokens: Sequence[str]) -> Formula:
-    """The formula with these prefix tokens; fast, since nothing is checked twice.
+    """The formula of prefix tokens that are known to be one; `parse_prefix` checks them."""
+    stack: list[Formula] = []
+    for token in reversed(tokens):
+        if token in ARITY:
+            stack.append(Formula(token, [stack.pop() for _ in range(ARITY[token])]))
+        else:
+            stack.append(proposition(token))
+    return stack.pop()
 
-    `itekit.logic.prefix.parse_prefix` does the same and says what is wrong, and where.
+
+def parse_prefix(
+    text: str | Sequence[str],
+    language: Language = LTL,
+    *,
+    propositions: Collection[str] | None = None,
+) -> Formula:
+    """The formula that prefix text, or a sequence of tokens, stands for (see `read_tokens`).
 
     Raises:
-        ValueError: the tokens are not exactly one formula, or it is too large or too deep.
+        FormulaError: the text is not exactly one formula of the language.
     """
+    return from_tokens(read_tokens(text, language, propositions=propositions))
+
+
+def to_prefix(formula: Formula) -> str:
+    """The formula's prefix text."""
+    return join(formula.tokens())
+
+
+def split(text: str | Sequence[str]) -> Sequence[str]:
+    """The tokens of prefix text; a sequence of tokens as it is."""
+    return text.split() if isinstance(text, str) and " " in text else text
+
+
+def join(tokens: Sequence[str]) -> str:
+    """Tokens as text: one character each, or with blanks if one of them is longer."""
+    if all(len(token) == 1 for token in tokens):
+        return "".join(tokens)
+    text = " ".join(tokens)
+    return text if " " in text else f"{text} "  # the blank says that this is one token
+
+
+def positions(text: str, start: int, stop: int) -> list[tuple[str, int]]:
+    """Each token of a part of a prefix text, with its position in the text."""
+    if " " in text:
+        return [(word[0], word.start()) for word in _WORD.finditer(text, start, stop)]
+    return list(zip(text[start:stop], range(start, stop), strict=True))
+
+
+def read_tokens(
+    text: str | Sequence[str],
+    language: Language = LTL,
+    *,
+    propositions: Collection[str] | None = None,
+) -> Sequence[str]:
+    """The prefix tokens of one formula, checked; no tree is built.
+
+    The spellings of DeepLTL's files (`<->`, `->`, `xor`) are read as `=`, `>` and `^` where the
+    text is no formula otherwise: `&&xor` is a conjunction of x, o and r, `xorab` is `^ab`.
+
+    Args:
+        propositions: the names that atomic propositions may have; any if None.
+
+    Raises:
+        FormulaError: the text is not exactly one formula of the language, or it is too deep or
+            too large.
+    """
+    tokens = split(text)
+    if is_formula(tokens, language, propositions):
+        return tokens
+    text = text if isinstance(text, str) else join([str(token) for token in text])
+    respelled = split(_ALIAS.sub(lambda match: ALIASES[match[0]], text))
+    if is_formula(respelled, language, propositions):
+        return respelled
+    explain(text, 0, len(text), language, propositions)
+    return tokens  # never reached: the tokens are no formula
+
+
+def is_formula(
+    tokens: Sequence[str], language: Language, propositions: Collection[str] | None = None
+) -> bool:
+    """Whether tokens are exactly one formula of the language, neither too large nor too deep."""
+    missing = 1
+    for token in tokens:
+        if not missing:
+            return False
+        missing += _CHANGE.get(token, -1)
+    if missing or (len(tokens) > MAX_DEPTH and not _fits(tokens)):
+        return False
+    names = set(tokens).difference(language.by_token)
+    if propositions is not None:
+        return names.issubset(propositions)
+    return names <= _LETTERS or all(map(is_name, names))
+
+
+def _fits(tokens: Sequence[str]) -> bool:
+    """Whether a formula's tokens are neither too many nor too deep."""
     if len(tokens) > MAX_SIZE:
-        raise ValueError(f"the formula has {len(tokens)} tokens, at most {MAX_SIZE} are allowed")
-    stack: list[Formula] = []
-    push, pop = stack.append, stack.pop
-    try:
-        for token in reversed(tokens):
-            if token in _LEAVES:
-                push(_LEAVES[token])
-            elif token not in ARITY:
-                push(proposition(token))
-            else:
-                first, node = pop(), _new(Formula)
-                size, depth, operands = first.size + 1, first.depth, (first,)
-                if ARITY[token] == 2:
-                    second = pop()
-                    size, operands = size + second.size, (first, second)
-                    depth = depth if depth > second.depth else second.depth
-                _operator(node, token)
-                _operands(node, operands)
-                _name(node, "")
-                _size(node, size)
-                _depth(node, depth + 1)
-                push(node)
-    except IndexError:
-        raise ValueError("an operand is missing") from None
-    if len(stack) != 1:
-        raise ValueError(f"found {len(stack)} formulas, expected 1")
-    if stack[0].depth > MAX_DEPTH:
-        raise ValueError(f"the formula is deeper than {MAX_DEPTH} operators")
-    return stack[0]
+        return False
+    depths: list[int] = []
+    for token in reversed(tokens):
+        operands = [depths.pop() for _ in range(ARITY.get(token, 0))]
+        depths.append(max(operands, default=-1) + 1)
+    return depths[0] <= MAX_DEPTH
+
+
+def explain(
+    text: str, start: int, stop: int, language: Language, propositions: Collection[str] | None
+) -> None:
+    """Read a part of a text from left to right and say why it is no formula, if it is none.
+
+    Raises:
+        FormulaError: about the whole text.
+    """
+    end = "the end" if stop == len(text) else quoted(text[stop])
+    pending: list[list] = []  # operator, its position, the number of its operand that comes next
+    complete = False
+
+    def place() -> str:
+        if not pending:
+            return ""
+        token, position, number = pending[-1]
+        which = "the" if ARITY[token] == 1 else ("the first", "the second")[number - 1]
+        return f" ({which} operand of {token!r} at position {position})"
+
+    for count, (token, position) in enumerate(positions(text, start, stop), 1):
+        if complete:
+            before = text[start:position].strip()
+            whole = repr(before) if len(before) < 30 else "what stands before it"
+            raise FormulaError(
+                text, position, quoted(token), f"{end}, as {whole} is a whole formula"
+            )
+        if token not in language.by_token and (
+            not is_name(token) or (propositions is not None and token not in propositions)
+        ):
+            foreign = (
+                token in ARITY and f" ({LTL.by_token[token].name}, no operator of {language.name})"
+            )
+            names = "a small letter" if propositions is None else f"one of {' '.join(propositions)}"
+            operators = f"an operator ({' '.join(language.tokens)})"
+            expected = f"a formula{place()}: {operators} or an atomic proposition ({names})"
+            raise FormulaError(text, position, quoted(token) + (foreign or ""), expected)
+        if count > MAX_SIZE:
+            raise FormulaError(text, position, quoted(token), f"at most {MAX_SIZE} tokens")
+        if ARITY.get(token):
+            if len(pending) == MAX_DEPTH:
+                expected = f"at most {MAX_DEPTH} operators inside each other"
+                raise FormulaError(text, position, quoted(token), expected)
+            pending.append([token, position, 1])
+            continue
+        while pending and pending[-1][2] == ARITY[pending[-1][0]]:
+            pending.pop()
+        if pending:
+            pending[-1][2] += 1
+        complete = not pending
+    if not complete:
+        raise FormulaError(text, stop, end, f"a formula{place()}")

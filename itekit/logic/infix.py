@@ -5,14 +5,28 @@ Precedence and associativity are Spot's. From the tightest: unary operators; U R
 has parentheses wherever people disagree about the order: xor beside |, U inside &.
 
 Names of atomic propositions have no capitals here, so that `aUb` and `X0` mean a U b and X 0; Spot
-takes either for a name. Printed text has the spaces that Spot needs.
+takes either for a name. Printed text has the spaces that Spot needs. Traces look like Spot's words,
+`a; a & b; cycle{b}` (paper, appendix "LLM Setup").
 """
 
 import re
+from collections.abc import Callable
 
-from itekit.logic.errors import FormulaError, quoted
-from itekit.logic.formulas import ARITY, MAX_DEPTH, MAX_SIZE, Formula, proposition
-from itekit.logic.operators import LTL, Language, is_name
+from itekit.logic.formulas import (
+    ARITY,
+    LTL,
+    MAX_DEPTH,
+    MAX_SIZE,
+    STEPS,
+    Formula,
+    FormulaError,
+    Language,
+    is_name,
+    parse_prefix,
+    proposition,
+    quoted,
+)
+from itekit.logic.traces import Trace, cut, parse_trace
 
 _SPELLINGS = {
     "1": "1 true ⊤",
@@ -50,28 +64,29 @@ def parse_infix(text: str, language: Language = LTL) -> Formula:
         FormulaError: the text is not exactly one formula of the language, or it is too deep or
             too large.
     """
-    return parse_part(text, 0, len(text), language)
-
-
-def parse_part(text: str, start: int, end: int, language: Language) -> Formula:
-    """The formula in a part of a text; errors are as `parse_infix`'s, and about the whole text."""
-    reader = _Reader(text, end, language)
-    for match in _WORD.finditer(text, start, end):
-        reader.read(match.group(), match.start())
-    return reader.finish()
+    return _Reader(text, 0, len(text), language).formula()
 
 
 class _Reader:
-    """Operands that are complete, and operators and parentheses that wait for more of them."""
+    """A part of a text read from left to right: an operator waits until its operands are there."""
 
-    def __init__(self, text: str, end: int, language: Language):
-        self.text, self.end, self.language = text, end, language
+    def __init__(self, text: str, start: int, end: int, language: Language):
+        self.text, self.start, self.end, self.language = text, start, end, language
         self.operands: list[Formula] = []
         self.waiting: list[tuple[str, int, str]] = []  # token, position, spelling
         self.opened: list[int] = []  # where the open parentheses are
         self.complete = False  # whether the last word ended an operand
 
-    def read(self, word: str, position: int) -> None:
+    def formula(self) -> Formula:
+        for match in _WORD.finditer(self.text, self.start, self.end):
+            self._read(match[0], match.start())
+        if not self.complete or self.opened:
+            raise self._error(self.end, None)
+        while self.waiting:
+            self._apply()
+        return self.operands.pop()
+
+    def _read(self, word: str, position: int) -> None:
         token = TOKENS.get(word, "")
         operator = self.language.by_token.get(token)
         arity = operator.arity if operator else None
@@ -95,13 +110,6 @@ class _Reader:
         else:
             raise self._error(position, word)
 
-    def finish(self) -> Formula:
-        if not self.complete or self.opened:
-            raise self._error(self.end, None)
-        while self.waiting:
-            self._apply()
-        return self.operands.pop()
-
     def _applies_first(self, waiting: str, new: str) -> bool:
         """Whether the waiting operator takes the last operand before a new binary one does."""
         if waiting == "(":
@@ -111,9 +119,8 @@ class _Reader:
 
     def _apply(self) -> None:
         token, position, word = self.waiting.pop()
-        arity = self.language.by_token[token].arity
-        operands = tuple(self.operands[-arity:])
-        del self.operands[-arity:]
+        operands = self.operands[-ARITY[token] :]
+        del self.operands[-ARITY[token] :]
         try:
             self.operands.append(Formula(token, operands))
         except ValueError:
@@ -125,7 +132,7 @@ class _Reader:
         if position == len(self.text):
             found = "the end"
         token = TOKENS.get(word or "", "")
-        if token in self.language.foreign:
+        if token in ARITY and token not in self.language.by_token:
             found += f" ({LTL.by_token[token].name}, no operator of {self.language.name})"
         if self.complete:
             wanted = f"an operator ({self._spellings(2)}) or "
@@ -147,12 +154,9 @@ def to_infix(formula: Formula, *, unicode: bool = False) -> str:
     stack: list[tuple[str, str]] = []  # an operand's operator, and its text
     for node in reversed(list(formula.nodes())):
         operator = LTL.by_token.get(node.operator)
-        if operator is None:
-            stack.append(("", node.name))
-            continue
-        spelling = operator.symbol if unicode else operator.infix
-        if operator.arity == 0:
-            text = spelling
+        spelling = operator and (operator.symbol if unicode else operator.infix)
+        if not node.operands:
+            text = node.name or spelling
         elif operator.arity == 1:
             inner, operand = stack.pop()
             if ARITY.get(inner) == 2:
@@ -172,3 +176,52 @@ def _side(operand: tuple[str, str], outer: str, associates: bool) -> str:
     inner, text = operand
     bare = ARITY.get(inner, 0) < 2 or outer + inner in _BARE or (associates and inner == outer)
     return text if bare else f"({text})"
+
+
+def parse_infix_trace(text: str) -> Trace:
+    """The trace that infix text stands for; the word `cycle` may be left out.
+
+    Raises:
+        FormulaError: the text is not a trace.
+    """
+    spans, start = cut(text, "cycle")
+    steps = [_Reader(text, *span, STEPS).formula() for span in spans]
+    return Trace(steps[:start], steps[start:])
+
+
+def trace_to_infix(trace: Trace, *, unicode: bool = False) -> str:
+    """The trace's infix text: in ASCII as Spot reads it, or with Unicode's symbols."""
+    prefix = [to_infix(step, unicode=unicode) for step in trace.prefix]
+    cycle = [to_infix(step, unicode=unicode) for step in trace.cycle]
+    return "; ".join([*prefix, f"cycle{{{'; '.join(cycle)}}}"])
+
+
+def formula_from_text(text: str, language: Language = LTL) -> Formula:
+    """The formula that a person typed, in infix or in prefix notation.
+
+    No text is a formula in both with two meanings: a binary operator comes before its operands in
+    the one, and never in the other.
+
+    Raises:
+        FormulaError: it is none in either; the error of the reading that got further.
+    """
+    return _first(lambda: parse_infix(text, language), lambda: parse_prefix(text, language))
+
+
+def trace_from_text(text: str) -> Trace:
+    """The trace that prefix text (`a;&ab;{b}`) or infix text (`a; a & b; cycle{b}`) stands for.
+
+    Raises:
+        FormulaError: it is none in either notation; the error of the reading that got further.
+    """
+    return _first(lambda: parse_trace(text), lambda: parse_infix_trace(text))
+
+
+def _first(*readings: Callable[[], Formula | Trace]) -> Formula | Trace:
+    errors = []
+    for read in readings:
+        try:
+            return read()
+        except FormulaError as error:
+            errors.append(error)
+    raise max(errors, key=lambda error: error.position)

@@ -3,44 +3,40 @@
 Paper, appendices "Temporal logic overview" and "Propositional Logic". LTL is evaluated on a
 concrete lasso: a finite prefix of letters and a cycle of letters that repeats for ever, a letter
 being the set of the atomic propositions that are true at that time. `evaluate_ltl` says for every
-subformula at which times it holds, so that one can see why a formula holds. Propositional formulas
-have truth tables. Nothing here needs Spot or py-aiger.
+subformula at which times it holds, so that one can see why a formula holds.
+
+A symbolic trace stands for every word that satisfies its steps. At each time a subformula therefore
+holds (on every word), fails (on every word), or depends on the word. `evaluate_symbolic` asks Spot,
+which nothing else here needs: a formula holds at a time if no word of the trace from there on
+satisfies its negation, and fails if none satisfies it.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import product
 
-from itekit.logic.assignments import Assignment
-from itekit.logic.formulas import PROPOSITION, Formula, from_tokens
-from itekit.logic.traces import Trace
+from itekit.logic import truth_tables
+from itekit.logic.formulas import PROPOSITION, Formula
+from itekit.logic.traces import Trace, parse_trace
+from itekit.logic.truth_tables import BOOLEAN, Assignment, truth_table
 
 Letter = Collection[str]
 Lasso = tuple[list[frozenset[str]], list[frozenset[str]]]
 
+HOLDS, FAILS, DEPENDS = "holds", "fails", "depends on the word"
+
 LARGEST_TABLE = 16
 """The most propositions for which `implied_by` lists all assignments."""
-
-_BOOLEAN: dict[str, Callable[..., int]] = {  # on bits: one for a time, many for a truth table
-    "1": lambda: -1,
-    "0": lambda: 0,
-    "!": lambda f: ~f,
-    "&": lambda f, g: f & g,
-    "|": lambda f, g: f | g,
-    ">": lambda f, g: ~f | g,
-    "=": lambda f, g: ~(f ^ g),
-    "^": lambda f, g: f ^ g,
-}
 
 # What holds now, from what the operands say now and what the operator itself says at the next time.
 # The second entry is what is assumed before anything is known: an until must be fulfilled (least
 # fixpoint), a release need not be (greatest fixpoint).
-_TEMPORAL: dict[str, tuple[Callable[..., bool], bool]] = {
-    "F": (lambda f, later: f or later, False),
-    "G": (lambda f, later: f and later, True),
-    "U": (lambda f, g, later: g or (f and later), False),
-    "R": (lambda f, g, later: g and (f or later), True),
-    "W": (lambda f, g, later: g or (f and later), True),
-    "M": (lambda f, g, later: g and (f or later), False),
+_TEMPORAL = {
+    "F": (lambda f, later: f | later, 0),
+    "G": (lambda f, later: f & later, -1),
+    "U": (lambda f, g, later: g | f & later, 0),
+    "R": (lambda f, g, later: g & (f | later), -1),
+    "W": (lambda f, g, later: g | f & later, -1),
+    "M": (lambda f, g, later: g & (f | later), 0),
 }
 
 
@@ -57,34 +53,27 @@ def evaluate_ltl(
     if not cycle:
         raise ValueError("the cycle needs at least one letter")
     letters = [*prefix, *cycle]
-    times = range(len(letters))
-    following = [*times[1:], len(prefix)]
-    values: dict[Formula, list[bool]] = {}
+    last, every = len(letters) - 1, (1 << len(letters)) - 1
+
+    def following(values: int) -> int:  # bit t says what holds at time t + 1
+        return values >> 1 | (values >> len(prefix) & 1) << last
+
+    found: dict[Formula, int] = {}  # bit t: whether it holds at time t
     for part in formula.subformulas():
-        operands = [values[operand] for operand in part.operands]
+        operands = [found[operand] for operand in part.operands]
         if part.operator == PROPOSITION:
-            values[part] = [part.name in letter for letter in letters]
+            values = sum((part.name in letter) << time for time, letter in enumerate(letters))
         elif part.operator == "X":
-            values[part] = [operands[0][following[time]] for time in times]
+            values = following(*operands)
         elif part.operator in _TEMPORAL:
-            values[part] = _fixpoint(*_TEMPORAL[part.operator], operands, following)
+            equation, before = _TEMPORAL[part.operator]
+            while (values := equation(*operands, following(before & every)) & every) != before:
+                before = values
         else:
-            now = _BOOLEAN[part.operator]
-            values[part] = [bool(now(*(int(o[time]) for o in operands)) & 1) for time in times]
-    return values
-
-
-def _fixpoint(
-    now: Callable[..., bool], start: bool, operands: list[list[bool]], following: list[int]
-) -> list[bool]:
-    """Apply `now` from the last time to the first until nothing changes."""
-    values = [start] * len(following)
-    while True:
-        before = list(values)
-        for time in reversed(range(len(values))):
-            values[time] = now(*(o[time] for o in operands), values[following[time]])
-        if values == before:
-            return values
+            values = BOOLEAN[part.operator](*operands) & every
+        found[part] = values
+    times = range(len(letters))
+    return {part: [bool(values >> t & 1) for t in times] for part, values in found.items()}
 
 
 def holds(formula: Formula, prefix: Sequence[Letter], cycle: Sequence[Letter]) -> bool:
@@ -124,43 +113,75 @@ def lassos(trace: Trace, names: Sequence[str], turns: int = 1) -> Iterator[Lasso
         yield list(chosen[: len(trace.prefix)]), list(chosen[len(trace.prefix) :])
 
 
-def truth_table(formula: Formula, names: Sequence[str]) -> int:
-    """The values of a Boolean formula under all assignments to `names`, as bits of an integer.
-
-    Bit i is the value under the assignment that gives the j-th name the value of bit j of i.
-
-    Raises:
-        ValueError: the formula has a proposition that is not in `names`, or a temporal operator;
-            or a name stands twice.
-    """
-    if len(set(names)) < len(names):
-        raise ValueError(f"a name stands twice in {' '.join(names)}")
-    rows = 1 << len(names)
-    every = (1 << rows) - 1
-    columns = {name: every // ((1 << (1 << j)) + 1) << (1 << j) for j, name in enumerate(names)}
-    values: dict[Formula, int] = {}
-    for part in formula.subformulas():
-        operands = [values[operand] for operand in part.operands]
-        if part.operator == PROPOSITION:
-            if part.name not in columns:
-                raise ValueError(f"proposition {part.name!r} is not one of {' '.join(names)}")
-            values[part] = columns[part.name]
-        elif part.operator in _BOOLEAN:
-            values[part] = _BOOLEAN[part.operator](*operands) & every
-        else:
-            raise ValueError(f"{part.operator!r} is temporal: it has no truth table")
-    return values[formula]
-
-
 def implied_by(formula: Formula, assignment: Assignment) -> bool:
-    """Whether a partial assignment makes the formula true, whatever the other propositions are.
+    """Whether all completions of a partial assignment make the formula true.
 
     Raises:
         ValueError: more than 16 propositions are left free, or a temporal operator.
     """
-    free = [name for name in formula.propositions if name not in assignment]
+    values = assignment.as_dict()
+    free = [name for name in formula.propositions if name not in values]
     if len(free) > LARGEST_TABLE:
         raise ValueError(f"{len(free)} propositions are left free, at most {LARGEST_TABLE} can be")
-    constant = {name: "01"[value] for name, value in assignment.values}
-    rest = from_tokens([constant.get(token, token) for token in formula.tokens()])
-    return truth_table(rest, free) == (1 << (1 << len(free))) - 1
+    return truth_tables.implied_by(formula.tokens(), free, values)
+
+
+class EmptyTraceError(ValueError):
+    """A trace that stands for no word, since nothing satisfies one of its steps."""
+
+
+def evaluate_symbolic(formula: Formula, trace: Trace) -> dict[Formula, list[str]]:
+    """For every subformula, smallest first: its status at each time of prefix + cycle.
+
+    A time in the cycle stands for all its repetitions. Where the status is DEPENDS, a word may
+    choose differently at each of them.
+
+    Raises:
+        EmptyTraceError: a step cannot be satisfied: on no word, everything and nothing holds.
+    """
+    automaton = _automaton(trace)
+    found = {}
+    for part in formula.subformulas():
+        yes, no = _both(part)
+        found[part] = []
+        for time in range(len(trace.steps)):
+            automaton.set_init_state(time)
+            depends = DEPENDS if automaton.intersects(yes) else FAILS
+            found[part].append(depends if automaton.intersects(no) else HOLDS)
+    return found
+
+
+def example_words(formula: Formula, trace: Trace) -> tuple[Trace | None, Trace | None]:
+    """Words of `trace` that satisfy the formula, and words that violate it; None: there are none.
+
+    Raises:
+        EmptyTraceError: a step cannot be satisfied.
+    """
+    from itekit.logic.spot_bridge import word_to_trace
+
+    automaton, found = _automaton(trace), []
+    for other in _both(formula):  # each is needed until its word is text
+        word = automaton.intersecting_word(other)
+        found.append(word and parse_trace(word_to_trace(word)))
+    return found[0], found[1]
+
+
+def _both(formula: Formula):
+    """Spot's automata of the words that satisfy the formula, and of those that violate it."""
+    import spot
+
+    from itekit.logic.spot_bridge import to_spot
+
+    yes = to_spot(formula)
+    return [f.translate("Low", "Any") for f in (yes, spot.formula.Not(yes))]
+
+
+def _automaton(trace: Trace):
+    """Spot's automaton of the trace: its states are the times."""
+    from itekit.logic.spot_bridge import trace_automaton
+
+    for number, step in enumerate(trace.steps):
+        if trace_automaton(Trace((), (step,))).is_empty():
+            problem = f"step {number} ({step}) cannot be satisfied: the trace stands for no word"
+            raise EmptyTraceError(problem)
+    return trace_automaton(trace)

@@ -11,17 +11,17 @@ a formula is shared with what is alive elsewhere (a notebook's formulas), and on
 one answer.
 """
 
+import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import spot
 from spot import buddy
 
-from itekit.logic.formulas import Formula, from_tokens
-from itekit.logic.operators import LTL, is_name
-from itekit.logic.prefix import join
-from itekit.logic.reading import Steps, read_formula
-from itekit.logic.traces import Trace
+from itekit.logic.formulas import LTL, Formula, from_tokens, is_name, join, parse_prefix
+from itekit.logic.traces import Steps, Trace
 
 # BDD variables that Spot has to add later get an order, and a trace's step perhaps another form,
 # that depend on how many the formulas before it needed: have enough from the start.
@@ -29,9 +29,6 @@ buddy.bdd_extvarnum(300)
 
 FIRST = 1000
 """The first name that `numbered` gives is p1000; a person's own would rather be p0."""
-
-FOREIGN = "only in the trace: "
-"""How Spot's names start for propositions that a trace has and the formula does not."""
 
 _LBT = {token: f"{token} " for token in LTL.tokens}
 _LBT |= {"1": "t ", "0": "f ", ">": "i ", "=": "e ", "R": "V "}
@@ -51,71 +48,70 @@ def to_spot(formula: Formula) -> spot.formula:
     return _parse_lbt(formula.tokens(), {name: name for name in formula.propositions})
 
 
+def prefix_to_spot(text: str) -> spot.formula:
+    """`to_spot` of `parse_prefix`.
+
+    Raises:
+        FormulaError: the text is not one LTL formula.
+    """
+    return to_spot(parse_prefix(text))
+
+
 def from_spot(formula: spot.formula) -> Formula:
     """The tree of a Spot formula; a conjunction of several is nested to the left.
 
     Raises:
         ValueError: an operator that LTL lacks, or a name that is none here.
     """
-    return from_tokens(_spot_tokens(formula))
+    if not formula.is_ltl_formula():
+        raise ValueError(f"expected a formula of linear temporal logic, found {formula}")
+    lbt = _LBT_TOKEN.findall(spot.str_lbt_ltl(formula))
+    names = {token: _own_name(token.strip('"')) for token in lbt if token not in _FROM_LBT}
+    return from_tokens(from_lbt(lbt, names))
 
 
-def prefix_to_spot(text: str, *, format: str = "characters") -> spot.formula:
-    """`to_spot` of `parse_prefix`, without the tree.
-
-    Raises:
-        FormulaError: the text is not one LTL formula.
-        ValueError: an unknown format.
-    """
-    tokens = read_formula(text, format)
-    return _parse_lbt(tokens, {name: name for name in tokens if name not in _LBT})
+def from_lbt(lbt: Iterable[str], names: Mapping[str, str]) -> list[str]:
+    """Prefix tokens of lbt's; `names` are the propositions' names by what lbt calls them."""
+    return [_FROM_LBT.get(token) or names[token] for token in lbt]
 
 
-def spot_to_prefix(formula: spot.formula, *, format: str = "characters") -> str:
-    """The prefix text of `from_spot`.
-
-    Raises:
-        ValueError: an operator that LTL lacks, a name that is none here or does not fit the
-            format, or an unknown format.
-    """
-    return join(_spot_tokens(formula), format)
+def _parse_lbt(tokens: Sequence[str], names: Mapping[str, str]) -> spot.formula:
+    """Spot's formula of prefix tokens; `names` are the propositions' names in Spot."""
+    table = _LBT | {name: f'"{new}" ' for name, new in names.items()}
+    return spot.parse_prefix_ltl("".join([table[token] for token in tokens])).f
 
 
 def numbered(tokens: Sequence[str]) -> tuple[spot.formula, dict[str, str]]:
     """Spot's formula with its propositions renamed p1000, p1001, ... in order; and their new names.
 
     Args:
-        tokens: the prefix tokens of a formula (`read_formula`).
+        tokens: the prefix tokens of a formula (`read_tokens`).
     """
     names = sorted(set(tokens) - _LBT.keys(), key=lambda name: (len(name), name))
     new = {name: f"p{number}" for number, name in enumerate(names, FIRST)}
     return _parse_lbt(tokens, new), new
 
 
-def trace_automaton(trace: Trace, bdd_dict: spot.bdd_dict | None = None) -> spot.twa_graph:
-    """The automaton of all words that the trace stands for: one state and one edge a step.
-
-    Args:
-        bdd_dict: of the automata that it is to meet; by default the one Spot uses by default.
-    """
+def trace_automaton(trace: Trace) -> spot.twa_graph:
+    """The automaton of all words that the trace stands for: one state and one edge a step."""
     steps = [step.tokens() for step in trace.steps], len(trace.prefix)
-    names = {name: name for name in trace.propositions}
-    return steps_automaton(steps, names, bdd_dict or spot._bdd_dict)
+    return steps_automaton(steps, {name: name for name in trace.propositions}, spot._bdd_dict)
 
 
 def steps_automaton(
     steps: Steps, names: Mapping[str, str], bdd_dict: spot.bdd_dict
 ) -> spot.twa_graph:
-    """`trace_automaton` of steps as tokens.
+    """`trace_automaton` of steps as tokens (`read_trace`).
 
     Args:
         names: the propositions' names in Spot; one that is not among them gets a name of its own.
+        bdd_dict: of the automata that it is to meet.
     """
     tokens, start = steps
     automaton = spot.make_twa_graph(bdd_dict)
     leaves = {"1": buddy.bddtrue, "0": buddy.bddfalse}
     for name in sorted(set().union(*tokens) - _LBT.keys()):
-        spot_name = names.get(name) or f"{FOREIGN}{name}"
+        spot_name = names.get(name) or f"only in the trace: {name}"
         leaves[name] = buddy.bdd_ithvar(automaton.register_ap(spot_name))
     last = len(tokens) - 1
     automaton.new_states(last + 1)
@@ -124,16 +120,27 @@ def steps_automaton(
     return automaton
 
 
-def word_to_trace(
-    word: spot.twa_word, names: Mapping[str, str] | None = None, *, format: str = "characters"
-) -> str:
-    """The text of the trace that a Spot word is.
+def _bdd(tokens: Sequence[str], leaves: Mapping[str, buddy.bdd]) -> buddy.bdd:
+    """The BDD of a step's prefix tokens."""
+    stack: list[buddy.bdd] = []
+    for token in reversed(tokens):
+        if token in leaves:
+            stack.append(leaves[token])
+        elif token == "!":
+            stack.append(buddy.bdd_not(stack.pop()))
+        else:
+            stack.append(_BINARY[token](stack.pop(), stack.pop()))
+    return stack[0]
+
+
+def word_to_trace(word: spot.twa_word, names: Mapping[str, str] | None = None) -> str:
+    """The prefix text of the trace that a Spot word is.
 
     Args:
         names: the propositions' names in the text by their names in Spot; default the same.
 
     Raises:
-        ValueError: a name that is none here or does not fit the format, or an unknown format.
+        ValueError: a name that is none here.
     """
     before, _, cycle = str(word)[:-1].rpartition("cycle{")
     tokens: list[str] = []
@@ -141,7 +148,7 @@ def word_to_trace(
         tokens += (*_step_tokens(step, names), ";")
     for number, step in enumerate(cycle.split("; ")):
         tokens += (";" if number else "{", *_step_tokens(step, names))
-    return join([*tokens, "}"], format)
+    return join([*tokens, "}"])
 
 
 def _step_tokens(step: str, names: Mapping[str, str] | None) -> list[str]:
@@ -165,33 +172,114 @@ def _own_name(name: str) -> str:
     return name
 
 
-def from_lbt(lbt: Iterable[str], names: Mapping[str, str]) -> list[str]:
-    """Prefix tokens of lbt's; `names` are the propositions' names by what lbt calls them."""
-    return [_FROM_LBT.get(token) or names[token] for token in lbt]
+class Edge(NamedTuple):
+    """From a state to a state, under a condition on the letter (Spot's infix text)."""
+
+    source: int
+    condition: str
+    target: int
+    marks: tuple[int, ...]  # the numbers of the acceptance marks on the edge
+    on_run: bool  # whether the accepting run takes the edge
 
 
-def _parse_lbt(tokens: Sequence[str], names: Mapping[str, str]) -> spot.formula:
-    """Spot's formula of prefix tokens; `names` are the propositions' names in Spot."""
-    table = _LBT | {name: f'"{new}" ' for name, new in names.items()}
-    return spot.parse_prefix_ltl("".join([table[token] for token in tokens])).f
+@dataclass(frozen=True)
+class Automaton:
+    """An automaton of infinite words with transition-based acceptance, as a plain value.
+
+    Each edge allows the letters that satisfy its condition. A word is accepted if there is a run on
+    it that passes every mark again and again, for ever; read off edge by edge, such a run is a
+    symbolic trace of the formula.
+
+    Attributes:
+        states: how many there are, numbered from 0; runs start at 0.
+        marks: how many different marks there are.
+        trace: an accepting run as a trace, in prefix text; None if there is none.
+    """
+
+    states: int
+    marks: int
+    edges: tuple[Edge, ...]
+    trace: str | None
+
+    @property
+    def acceptance(self) -> str:
+        """Which runs are accepted, in words."""
+        if self.trace is None:
+            return "none"
+        names = " and ".join(_marks((mark,)) for mark in range(self.marks))
+        return f"the runs that pass {names} again and again" if names else "every endless run"
+
+    def text(self) -> str:
+        """The automaton in words and lines, for where it cannot be drawn."""
+        count = "1 state" if self.states == 1 else f"{self.states} states"
+        lines = [f"{count}, starts at 0; accepted: {self.acceptance}"]
+        width = max((len(edge.condition) for edge in self.edges), default=0)
+        marks = max((len(edge.marks) for edge in self.edges), default=0)
+        for edge in self.edges:
+            run = "<- on the run" if edge.on_run else ""
+            line = f"{edge.source} -> {edge.target}   {edge.condition:<{width}}   "
+            lines.append(f"{line}{_marks(edge.marks):<{marks}}   {run}".rstrip())
+        return "\n".join(lines)
+
+    def dot(self) -> str:
+        """The automaton in the language of Graphviz; the accepting run is bold."""
+        lines = [
+            "digraph automaton {",
+            'rankdir=LR; node [shape=circle, width=0.5, fontname="Helvetica"];',
+            'edge [fontname="Helvetica", fontsize=12]; bgcolor="white";',
+            'start [shape=none, width=0, height=0, label=""]; start -> 0;',
+        ]
+        lines += [f"{state};" for state in range(self.states)]
+        arrows: dict[tuple[int, int], list[Edge]] = {}
+        for edge in self.edges:  # edges side by side are one arrow, or their labels would overlap
+            arrows.setdefault((edge.source, edge.target), []).append(edge)
+        for (source, target), edges in arrows.items():
+            labels = [f" {html.escape(e.condition)} {_marks(e.marks)} " for e in edges]
+            for place, edge in enumerate(edges):
+                if edge.on_run:
+                    labels[place] = f'<font color="#A34700">{labels[place]}</font>'
+            look = ', color="#D55E00", penwidth=2.4' if any(e.on_run for e in edges) else ""
+            lines.append(f"{source} -> {target} [label=<{'<br/>'.join(labels)}>{look}];")
+        return "\n".join([*lines, "}"])
 
 
-def _spot_tokens(formula: spot.formula) -> list[str]:
-    if not formula.is_ltl_formula():
-        raise ValueError(f"expected a formula of linear temporal logic, found {formula}")
-    lbt = _LBT_TOKEN.findall(spot.str_lbt_ltl(formula))
-    names = {token: _own_name(token.strip('"')) for token in lbt if token not in _FROM_LBT}
-    return from_lbt(lbt, names)
+def formula_automaton(formula: Formula, options: Sequence[str] = ()) -> Automaton:
+    """The automaton that Spot translates a formula into, with an accepting run.
+
+    Args:
+        options: of Spot's translation; the default one makes a small generalized Büchi automaton.
+
+    Raises:
+        ValueError: the options ask for another kind of automaton.
+    """
+    graph = to_spot(formula).translate(*options)
+    graph.merge_edges()
+    if not graph.acc().is_generalized_buchi():
+        raise ValueError(f"expected generalized Büchi acceptance, found {graph.get_acceptance()}")
+    run = graph.accepting_run()
+    trace = None if run is None else word_to_trace(spot.twa_word(run))
+    steps = [] if run is None else [*run.prefix, *run.cycle]
+    states = [graph.state_number(step.s) for step in steps]
+    after = [*states[1:], *states[len(run.prefix) :][:1]] if steps else []
+    taken = {
+        (source, step.label.id(), tuple(step.acc.sets()), target)
+        for source, step, target in zip(states, steps, after, strict=True)
+    }
+    numbers = {graph.get_init_state_number(): 0}  # new ones, breadth first from the start
+    for state in (order := list(numbers)):
+        for edge in graph.out(state):
+            if edge.dst not in numbers:
+                numbers[edge.dst] = len(numbers)
+                order.append(edge.dst)
+    edges = []
+    for edge in graph.edges():
+        marks = tuple(edge.acc.sets())
+        condition = spot.bdd_format_formula(graph.get_dict(), edge.cond)
+        on_run = (edge.src, edge.cond.id(), marks, edge.dst) in taken
+        edges.append(Edge(numbers[edge.src], condition, numbers[edge.dst], marks, on_run))
+    return Automaton(len(numbers), graph.num_sets(), tuple(sorted(edges)), trace)
 
 
-def _bdd(tokens: Sequence[str], leaves: Mapping[str, buddy.bdd]) -> buddy.bdd:
-    """The BDD of a step's prefix tokens."""
-    stack: list[buddy.bdd] = []
-    for token in reversed(tokens):
-        if token in leaves:
-            stack.append(leaves[token])
-        elif token == "!":
-            stack.append(buddy.bdd_not(stack.pop()))
-        else:
-            stack.append(_BINARY[token](stack.pop(), stack.pop()))
-    return stack[0]
+def _marks(marks: Sequence[int]) -> str:
+    """One shape for each of the first marks, numbers for later ones."""
+    return "".join("●■▲◆★"[mark] if mark < 5 else f"({mark})" for mark in marks)

@@ -8,13 +8,20 @@ its steps. `a;&ab;{b}` is: a, then a and b, then b for ever.
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from itekit.logic.errors import FormulaError, explain, quoted
-from itekit.logic.formulas import Formula, from_tokens
-from itekit.logic.operators import STEPS
-from itekit.logic.prefix import join, split, units
-from itekit.logic.rewriting import sorted_operands
+from itekit.logic.formulas import (
+    ARITY,
+    STEPS,
+    Formula,
+    FormulaError,
+    explain,
+    from_tokens,
+    is_formula,
+    join,
+    quoted,
+)
 
-_DELIMITERS = frozenset(";{}")
+Steps = tuple[list[Sequence[str]], int]
+"""The tokens of each step of a trace, and the number of steps before the cycle."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +45,7 @@ class Trace:
         if not self.cycle:
             raise ValueError("a trace needs at least one step in its cycle")
         for number, step in enumerate(self.steps):
-            if not isinstance(step, Formula) or not STEPS.foreign.isdisjoint(step.tokens()):
+            if not isinstance(step, Formula) or set(step.tokens()) & ARITY.keys() - STEPS.by_token:
                 raise ValueError(f"step {number} must be a Boolean formula, found {step!r}")
 
     @property
@@ -63,17 +70,6 @@ class Trace:
             return self.prefix[time]
         return self.cycle[(time - len(self.prefix)) % len(self.cycle)]
 
-    def suffix(self, time: int) -> "Trace":
-        """The same trace from this time on.
-
-        Raises:
-            ValueError: a negative time.
-        """
-        if time < 0:
-            raise ValueError(f"times start at 0, found {time}")
-        turn = max(0, time - len(self.prefix)) % len(self.cycle)
-        return Trace(self.prefix[time:], self.cycle[turn:] + self.cycle[:turn])
-
     def tokens(self) -> tuple[str, ...]:
         """The trace's tokens: prefix notation, with `;` `{` `}`."""
         tokens: list[str] = []
@@ -83,14 +79,9 @@ class Trace:
             tokens += (";" if number else "{", *step.tokens())
         return (*tokens, "}")
 
-    def text(self, *, format: str = "characters") -> str:
-        """The trace's text.
-
-        Raises:
-            ValueError: a name longer than one character in the "characters" format, or an unknown
-                format.
-        """
-        return join(self.tokens(), format)
+    def text(self) -> str:
+        """The trace's prefix text."""
+        return join(self.tokens())
 
     def rename(self, renaming) -> "Trace":
         """The trace with its atomic propositions renamed by an `itekit.alpha.Renaming`.
@@ -98,15 +89,8 @@ class Trace:
         Raises:
             ValueError: a new name is no name of an atomic proposition.
         """
-        return Trace(
-            tuple(step.rename(renaming) for step in self.prefix),
-            tuple(step.rename(renaming) for step in self.cycle),
-        )
-
-    def normal(self) -> "Trace":
-        """The trace with the operands of commutative operators in order (see `sorted_operands`)."""
-        prefix, cycle = map(sorted_operands, self.prefix), map(sorted_operands, self.cycle)
-        return Trace(tuple(prefix), tuple(cycle))
+        prefix, cycle = ([s.rename(renaming) for s in part] for part in (self.prefix, self.cycle))
+        return Trace(prefix, cycle)
 
     def __str__(self) -> str:
         return " ".join(self.tokens())
@@ -114,80 +98,85 @@ class Trace:
 
 def trace_equal(first: Trace, second: Trace) -> bool:
     """Whether the traces are the same up to the order of commutative operands in each step."""
-    return first == second or first.normal() == second.normal()
+    if (len(first.prefix), len(first.cycle)) != (len(second.prefix), len(second.cycle)):
+        return False
+    return list(map(sorted_operands, first.steps)) == list(map(sorted_operands, second.steps))
 
 
-def parse_trace(
-    text: str | Sequence[str],
-    *,
-    format: str = "characters",
-    propositions: Collection[str] | None = None,
-) -> Trace:
-    """The trace that the text, or a sequence of tokens, stands for.
+def sorted_operands(formula: Formula) -> tuple:
+    """One value for all formulas that differ in the order of commutative operands only.
+
+    The operands of `&`, `|`, `=` and `^` are sorted; nested `&` and nested `|` are first laid flat,
+    so that `&a&bc` and `&&cba` get one value too. Nothing else is the same: `&aa` is not `a`.
+    """
+    stack: list[tuple] = []
+    for token in reversed(formula.tokens()):
+        operands = [stack.pop() for _ in range(ARITY.get(token, 0))]
+        if token in ("&", "|"):
+            flat = [part[1:] if part[0] == token else (part,) for part in operands]
+            operands = [part for parts in flat for part in parts]
+        if token in ("&", "|", "=", "^"):
+            operands.sort()
+        stack.append((token, *operands))
+    return stack.pop()
+
+
+def parse_trace(text: str | Sequence[str], *, propositions: Collection[str] | None = None) -> Trace:
+    """The trace that prefix text, or a sequence of tokens, stands for (see `read_trace`).
+
+    Raises:
+        FormulaError: the text is not a trace.
+    """
+    steps, start = read_trace(text, propositions=propositions)
+    formulas = list(map(from_tokens, steps))
+    return Trace(formulas[:start], formulas[start:])
+
+
+def read_trace(text: str | Sequence[str], *, propositions: Collection[str] | None = None) -> Steps:
+    """The steps of a trace as tokens, checked; no tree is built.
 
     Args:
-        format: "characters" or "spaced"; for a sequence of tokens it makes no difference.
         propositions: the names that atomic propositions may have; any if None.
 
     Raises:
         FormulaError: the text is not a trace.
-        ValueError: an unknown format.
     """
-    tokens = split(text, format)
-    try:
-        trace = _read(tokens)
-    except ValueError:
-        _explain_trace(*units(text, format), propositions)
-        raise
-    if propositions is not None and not set(trace.propositions) <= set(propositions):
-        _explain_trace(*units(text, format), propositions)
-    return trace
+    text = text if isinstance(text, str) else join([str(token) for token in text])
+    spans, start = cut(text)
+    steps = [text[begin:end] for begin, end in spans]
+    steps = list(map(str.split, steps)) if " " in text else steps
+    for step, span in zip(steps, spans, strict=True):
+        if not is_formula(step, STEPS, propositions):
+            explain(text, *span, STEPS, propositions)
+    return steps, start
 
 
-def _read(tokens: Sequence[str]) -> Trace:
-    """The trace, or a ValueError that does not say what is wrong."""
-    steps: list[Formula] = []
-    start, cycle = 0, None
-    for place, token in enumerate(tokens):
-        if token in _DELIMITERS:
-            if token != "{":
-                steps.append(from_tokens(tokens[start:place]))
-            elif place == start and cycle is None:
-                cycle = len(steps)
-            else:
-                raise ValueError("a brace in a wrong place")
-            start = place + 1
-            if token == "}":
-                break
-    if cycle is None or start != len(tokens) or tokens[-1] != "}":
-        raise ValueError("no cycle, or tokens left over")
-    return Trace(tuple(steps[:cycle]), tuple(steps[cycle:]))
+def cut(text: str, word: str = "") -> tuple[list[tuple[int, int]], int]:
+    """Where the steps of a trace stand in its text, and how many of them come before the cycle.
+
+    Args:
+        word: what may stand before the brace that opens the cycle.
+
+    Raises:
+        FormulaError: the delimiters `;` `{` `}` do not stand as in a trace.
+    """
+    opening, closing = text.find("{"), text.find("}")
+    if opening < 0:
+        raise FormulaError(text, len(text), "the end", f"'{word}{{', the start of the cycle")
+    if closing < opening:
+        place, found = (len(text), "the end") if closing < 0 else (closing, "'}'")
+        raise FormulaError(text, place, found, "a '}' after the '{', the end of the cycle")
+    before = text.rfind(";", 0, opening) + 1
+    if text[before:opening].strip() not in ("", word):
+        raise FormulaError(text, opening, "'{'", "';' to end the step before the cycle")
+    if rest := text[closing + 1 :].lstrip():
+        position = len(text) - len(rest)
+        raise FormulaError(text, position, quoted(rest[0]), "the end: the trace is complete")
+    prefix = _between(text, 0, before - 1) if before else []
+    return [*prefix, *_between(text, opening + 1, closing)], len(prefix)
 
 
-def _explain_trace(
-    text: str, tokens: list[tuple[str, int]], propositions: Collection[str] | None
-) -> None:
-    """Read from left to right and raise a FormulaError for the first thing that is wrong."""
-    step: list[tuple[str, int]] = []
-    in_cycle = closed = False
-    for token, position in tokens:
-        if closed:
-            expected = "the end: the trace is complete"
-            raise FormulaError(text, position, quoted(token), expected)
-        if token not in _DELIMITERS:
-            step.append((token, position))
-            continue
-        if token == "{" and in_cycle:
-            raise FormulaError(text, position, "'{'", "a step or '}': the cycle is open already")
-        if token == "}" and not in_cycle:
-            raise FormulaError(text, position, "'}'", "';', or '{' to open the cycle first")
-        if token != "{" or step:
-            explain(text, step, (quoted(token), position), STEPS, propositions)
-        if token == "{" and step:
-            raise FormulaError(text, position, "'{'", "';' to end the step before the cycle")
-        step, in_cycle, closed = [], in_cycle or token == "{", token == "}"
-    if step:
-        explain(text, step, ("the end", len(text)), STEPS, propositions)
-    if not closed:
-        missing = "';' or '}', the end of the cycle" if in_cycle else "'{', the start of the cycle"
-        raise FormulaError(text, len(text), "the end", missing)
+def _between(text: str, begin: int, end: int) -> list[tuple[int, int]]:
+    """The parts of text[begin:end] that semicolons separate."""
+    ends = [*(place for place in range(begin, end) if text[place] == ";"), end]
+    return list(zip([begin, *(place + 1 for place in ends)], ends, strict=False))

@@ -14,29 +14,26 @@ trace's automaton has no word in common with the automaton of the *negated* form
 fast. That is exact, and a step may be any Boolean formula. A step that nothing satisfies (`0`,
 `&a!a`) leaves no word at all, and such a trace satisfies every formula: by the definition, for
 DeepLTL's checker, whose data label unsatisfiable formulas `{0}`, and for the authors'.
+
+Formulas and traces are prefix text (`itekit.logic.formulas`), or sequences of tokens.
 """
 
 from collections.abc import Sequence
 
 import spot
 
-from itekit.logic.prefix import FormulaError, split
-from itekit.logic.reading import Steps, read_formula, read_trace
+from itekit.logic.formulas import FormulaError, read_tokens, split
 from itekit.logic.spot_bridge import numbered, steps_automaton, word_to_trace
-from itekit.logic.traces import parse_trace, trace_equal
+from itekit.logic.traces import Steps, parse_trace, read_trace, trace_equal
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID
 
 TRANSLATIONS: dict[str, tuple[str, ...]] = {"default": (), "fast": ("Low", "Any")}
 """By name, the options given to Spot's translation."""
 
+Text = str | Sequence[str]
 
-def solve(
-    formula: str,
-    translation: str = "default",
-    *,
-    simplify: bool = False,
-    format: str = "characters",
-) -> str | None:
+
+def solve(formula: Text, translation: str = "default", *, simplify: bool = False) -> str | None:
     """The label of a formula: the trace of an accepting run; None if nothing satisfies it.
 
     The same text always gives the same trace, whatever the process did before. Renaming the
@@ -48,12 +45,12 @@ def solve(
 
     Raises:
         FormulaError: `formula` is not one LTL formula in prefix notation.
-        ValueError: an unknown translation or format.
+        ValueError: an unknown translation.
     """
     if translation not in TRANSLATIONS:
         known = ", ".join(TRANSLATIONS)
         raise ValueError(f"unknown translation {translation!r}: expected one of {known}")
-    spot_formula, names = numbered(read_formula(formula, format))
+    spot_formula, names = numbered(read_tokens(formula))
     automaton = _translate(spot_formula, translation, spot.make_bdd_dict())
     automaton.merge_edges()  # as DeepLTL does: of two steps that lead to one place, either will do
     if translation == "default":
@@ -64,24 +61,21 @@ def solve(
     word = spot.twa_word(run)
     if simplify:
         word.simplify()
-    return word_to_trace(word, {new: name for name, new in names.items()}, format=format)
+    return word_to_trace(word, {new: name for name, new in names.items()})
 
 
-def satisfies(formula: str, trace: str, *, format: str = "characters") -> bool:
+def satisfies(formula: Text, trace: Text) -> bool:
     """Whether all words of the trace satisfy the formula; true if the trace has no words.
 
     The trace may have propositions that the formula lacks.
 
     Raises:
         FormulaError: `formula` is not one LTL formula, or `trace` no trace.
-        ValueError: an unknown format.
     """
-    return _satisfies(formula, read_trace(trace, format), format)
+    return _satisfies(formula, read_trace(trace))
 
 
-def check(
-    formula: str, answer: str, label: str | None = None, *, format: str = "characters"
-) -> str:
+def check(formula: Text, answer: Text, label: Text | None = None) -> str:
     """The verdict on an answer (`itekit.tasks.verdicts`).
 
     EXACT if its steps are the label's up to the order of commutative operands; INVALID if it is no
@@ -90,38 +84,23 @@ def check(
     Raises:
         FormulaError: `formula` is not one LTL formula (it is not read if the answer is no trace,
             or exact), or `label` no trace (it is read if it has the answer's tokens).
-        ValueError: an unknown format.
     """
     try:
-        steps = read_trace(answer, format)
+        steps = read_trace(answer)
     except FormulaError:
         return INVALID
-    if label is not None and _exact(answer, label, format):
+    if label is not None and _exact(answer, label):
         return EXACT
-    return CORRECT if _satisfies(formula, steps, format) else INCORRECT
+    return CORRECT if _satisfies(formula, steps) else INCORRECT
 
 
-def is_empty(trace: str, *, format: str = "characters") -> bool:
+def is_empty(trace: Text) -> bool:
     """Whether the trace stands for no word at all, since nothing satisfies one of its steps.
 
     Raises:
         FormulaError: `trace` is no trace.
-        ValueError: an unknown format.
     """
-    return satisfies("0", trace, format=format)
-
-
-def solve_item(item: Sequence) -> str | None:
-    """`solve` for a worker process: [formula], or with translation, simplify and format too."""
-    defaults = ("default", False, "characters")
-    formula, translation, simplify, format = (*item, *defaults[len(item) - 1 :])
-    return solve(formula, translation, simplify=simplify, format=format)
-
-
-def check_item(item: Sequence) -> str:
-    """`check` for a worker process: [formula, answer], or with a label and format too."""
-    formula, answer, label, format = (*item, *(None, "characters")[len(item) - 2 :])
-    return check(formula, answer, label, format=format)
+    return satisfies("0", trace)
 
 
 def _translate(formula: spot.formula, translation: str, bdd_dict: spot.bdd_dict) -> spot.twa_graph:
@@ -132,19 +111,18 @@ def _translate(formula: spot.formula, translation: str, bdd_dict: spot.bdd_dict)
     return translator.run(formula)
 
 
-def _satisfies(formula: str, steps: Steps, format: str) -> bool:
-    spot_formula, names = numbered(read_formula(formula, format))
+def _satisfies(formula: Text, steps: Steps) -> bool:
+    spot_formula, names = numbered(read_tokens(formula))
     bdd_dict = spot.make_bdd_dict()  # its own, so that nothing piles up
     negation = _translate(spot.formula.Not(spot_formula), "fast", bdd_dict)
     return not negation.intersects(steps_automaton(steps, names, bdd_dict))
 
 
-def _exact(answer: str, label: str, format: str) -> bool:
+def _exact(answer: Text, label: Text) -> bool:
     if answer == label:
         return True
-    if sorted(split(answer, format)) != sorted(split(label, format)):
-        return False
-    return trace_equal(parse_trace(answer, format=format), parse_trace(label, format=format))
+    same_tokens = sorted(split(answer)) == sorted(split(label))
+    return same_tokens and trace_equal(parse_trace(answer), parse_trace(label))
 
 
 def _in_fixed_order(automaton: spot.twa_graph) -> spot.twa_graph:
