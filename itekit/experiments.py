@@ -56,6 +56,12 @@ def _at_least(settings, least: int, *names: str) -> None:
             raise ValueError(f"{name} must be {least} or more, found {getattr(settings, name)}")
 
 
+def _one_of(settings, name: str, known: tuple[str, ...]) -> None:
+    if getattr(settings, name) not in known:
+        found, expected = getattr(settings, name), ", ".join(known)
+        raise ValueError(f"unknown {name} {found!r}: expected one of {expected}")
+
+
 @dataclass(frozen=True)
 class TrainingConfig:
     """How long and how to train; the defaults are the paper's for copying.
@@ -66,7 +72,7 @@ class TrainingConfig:
         gradient_norm: gradients are clipped to this norm.
         positions: train at randomized positions, chosen from so many (see
             `Batch.at_random_positions`); 0: at 0, 1, 2, ..., as the evaluation.
-        log_every, validate_every, checkpoint_every: in steps; multiples of log_every.
+        log_every: in steps; validate_every, checkpoint_every: multiples of it.
 
     Raises:
         ValueError: a setting out of range.
@@ -86,11 +92,9 @@ class TrainingConfig:
         _at_least(self, 1, "steps", "batch_size", "log_every", "validate_every", "checkpoint_every")
         _at_least(self, 0, "warmup", "positions")
         for name in ("validate_every", "checkpoint_every"):
-            if getattr(self, name) % self.log_every:
-                raise ValueError(
-                    f"{name} ({getattr(self, name)}) must be a multiple of log_every "
-                    f"({self.log_every})"
-                )
+            if (found := getattr(self, name)) % self.log_every:
+                every = f"log_every ({self.log_every})"
+                raise ValueError(f"{name} ({found}) must be a multiple of {every}")
 
 
 @dataclass(frozen=True)
@@ -209,15 +213,11 @@ class CopyingExperiment(Experiment):
 
     def __post_init__(self):
         super().__post_init__()
-        if self.search not in SEARCHES:
+        _one_of(self, "search", SEARCHES)
+        if 0 < (found := self.training.positions) <= (longest := self.data.maximum):
             raise ValueError(
-                f"unknown search {self.search!r}: expected one of {', '.join(SEARCHES)}"
-            )
-        if 0 < self.training.positions <= self.data.maximum:
-            raise ValueError(
-                f"strings of {self.data.maximum} and their end take {self.data.maximum + 1} "
-                f"positions: training.positions must be as many or more, "
-                f"found {self.training.positions}"
+                f"strings of {longest} and their end take {longest + 1} positions: "
+                f"training.positions must be as many or more, found {found}"
             )
         _at_least(self, max(self.data.characters, self.grid.axis[-1]), "test_characters")
 
@@ -271,12 +271,9 @@ class LogicExperiment(Experiment):
 
     def __post_init__(self):
         super().__post_init__()
+        _one_of(self, "task", tuple(PREFIXES))
         orders = ("name", "appearance") if self.task == "propositional" else ("name",)
-        for name, known in (("task", tuple(PREFIXES)), ("label_order", orders)):
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"unknown {name} {getattr(self, name)!r}: expected one of {', '.join(known)}"
-                )
+        _one_of(self, "label_order", orders)
         _at_least(self, 1, "propositions", "limit", "beam", "samples", "renamed")
         _at_least(self, 2, "variants")
         _at_least(self, self.propositions, "test_propositions")
@@ -313,23 +310,23 @@ def from_json(value: dict) -> CopyingExperiment | LogicExperiment:
 # What each name overrides. Besides settings an entry may say: "every_name", train on the test
 # vocabulary; "known_names", test on the training vocabulary; "randomized", at randomized
 # positions; "times", so many times the steps; "f_fn", of the model.
-_SMOKE = TrainingConfig(20, 16, warmup=5, log_every=5, validate_every=10, checkpoint_every=10)
-_LEARNED, _ALPHA = EmbeddingConfig("learned"), EmbeddingConfig("alpha_renaming")
+_E = EmbeddingConfig
+_LEARNED, _ALPHA = _E("learned"), _E("alpha_renaming")
 
 
-def _models(proposed: EmbeddingConfig) -> dict[str, dict]:
+def _models(method: str, d_beta: int) -> dict[str, dict]:
     return {
-        "proposed": {"embedding": proposed},
+        "proposed": {"embedding": _E("dual_part", method, d_beta)},
         "plain": {"embedding": _LEARNED},
         "full-vocabulary": {"embedding": _LEARNED, "every_name": True},
         "alpha-renaming": {"embedding": _ALPHA},
-        "without-f_bn": {"embedding": replace(proposed, f_bn=False)},
+        "without-f_bn": {"embedding": _E("dual_part", method, d_beta, f_bn=False)},
     }
 
 
-_COPYING = _models(EmbeddingConfig("dual_part", "hypercube_vertices", 6))
+_COPYING = _models("hypercube_vertices", 6)
 _COPYING |= {
-    "neighboring-points-16": {"embedding": EmbeddingConfig("dual_part", "neighboring_points", 16)},
+    "neighboring-points-16": {"embedding": _E("dual_part", "neighboring_points", 16)},
     "randomized-positions": _COPYING["proposed"] | {"randomized": True},
     "randomized-positions-plain": _COPYING["plain"] | {"randomized": True},
     "randomized-positions-full-vocabulary": _COPYING["full-vocabulary"] | {"randomized": True},
@@ -339,28 +336,25 @@ _COPYING_LARGE = {  # more characters need a larger sampling set
     name: settings | {"embedding": replace(settings["embedding"], d_beta=16)}
     for name, settings in _COPYING.items()
 }
-
-_PROPOSED = EmbeddingConfig("dual_part", "hypercube_vertices", 5)
-_LOGIC = _models(_PROPOSED)
-_NO_F_FN = {"embedding": replace(_PROPOSED, f_fn=False), "f_fn": False}
+_LOGIC = _models("hypercube_vertices", 5)
+_PROPOSED, _NO_F_FN = _LOGIC["proposed"], _E("dual_part", "hypercube_vertices", 5, f_fn=False)
 _LOGIC |= {
-    "without-adacos": {"embedding": _PROPOSED, "adacos": False},
-    "without-adacos-f_fn": {**_NO_F_FN, "adacos": False},
-    "per-sample": {"embedding": _PROPOSED, "per_sample": True},
+    "without-adacos": _PROPOSED | {"adacos": False},
+    "without-adacos-f_fn": {"embedding": _NO_F_FN, "f_fn": False, "adacos": False},
+    "per-sample": _PROPOSED | {"per_sample": True},
     "canonical": {"embedding": _LEARNED, "canonical": True},
-    "canonical-proposed": {"embedding": _PROPOSED, "canonical": True},
+    "canonical-proposed": _PROPOSED | {"canonical": True},
 }
 _LTL_ONLY = {
-    "longer": {"embedding": _PROPOSED, "times": 3},
+    "longer": _PROPOSED | {"times": 3},
     "longer-alpha-renaming": {"embedding": _ALPHA, "times": 3},
-    "many-names": {"embedding": _PROPOSED, "test_propositions": 20},
+    "many-names": _PROPOSED | {"test_propositions": 20},
     "many-names-alpha-renaming": {"embedding": _ALPHA, "test_propositions": 20},
 }
-_BY_APPEARANCE = {"label_order": "appearance"}
 _PROP_ONLY = {
-    "by-appearance": {"embedding": _PROPOSED, **_BY_APPEARANCE},
-    "by-appearance-plain": {"embedding": _LEARNED, **_BY_APPEARANCE},
-    "by-appearance-alpha-renaming": {"embedding": _ALPHA, **_BY_APPEARANCE},
+    "by-appearance": _PROPOSED | {"label_order": "appearance"},
+    "by-appearance-plain": {"embedding": _LEARNED, "label_order": "appearance"},
+    "by-appearance-alpha-renaming": {"embedding": _ALPHA, "label_order": "appearance"},
 }
 _OTHER_DATA = {name: _LOGIC[name] for name in ("proposed", "plain", "alpha-renaming", "canonical")}
 _OTHER_DATA["alpha-renaming"] = _LOGIC["alpha-renaming"] | {"known_names": True}
@@ -380,55 +374,47 @@ VARIANTS: dict[str, dict[str, dict]] = {
 NAMES = tuple(f"{family}/{variant}" for family, found in VARIANTS.items() for variant in found)
 
 # What a family is at each size.
-_T, _G, _D = TrainingConfig, EvaluationGrid, CopyingData
-_TINY = {"training": _SMOKE, "grid": _G(maximum=10, samples=2, stride=3), "draws": 3}
+_T, _M, _G, _D = TrainingConfig, ModelConfig, EvaluationGrid, CopyingData
+_SMOKE = _T(20, 16, warmup=5, log_every=5, validate_every=10, checkpoint_every=10)
+_TINY = {"training": _SMOKE, "draws": 3, "grid": _G(maximum=10, samples=2, stride=3)}
 _SHORT = {"training": _T(1500, 128, warmup=150, validate_every=500), "draws": 3}
-_LAB = _SHORT | {"grid": _G(samples=10)}
-_LAB_5_10 = _LAB | {"training": _T(3000, 256, warmup=200, validate_every=500)}
-_LONG = {"data": _D(3, 30, 5)}
-_WIDE = {
-    "paper": {"data": _D(20, 80, 20), "test_characters": 160, "grid": _G(3, 160, samples=20)},
-    "lab": {"data": _D(10, 40, 10), "test_characters": 80, "grid": _G(4, 80, 5, 4)},
-    "smoke": {"data": _D(6, 12, 6), "test_characters": 16, "grid": _G(4, 16, 2, 4)},
-}
-_WIDE["paper"] |= {"model": ModelConfig(128, 6, 8, 128), "averaged": False}
-_WIDE["lab"] |= _SHORT | {"model": ModelConfig(64, 2, 4, 128), "averaged": False}
-_WIDE["smoke"] |= {"training": _SMOKE, "draws": 3, "averaged": False}
+_SHORT["grid"] = _G(samples=10)
+_LAB_5_10 = _SHORT | {"training": _T(3000, 256, warmup=200, validate_every=500)}
+_D_3_30, _WIDE = {"data": _D(3, 30, 5)}, {"averaged": False}
+_WIDE_PAPER = {"data": _D(20, 80, 20), "test_characters": 160, "grid": _G(3, 160, samples=20)}
+_WIDE_LAB = {"data": _D(10, 40, 10), "test_characters": 80, "grid": _G(4, 80, 5, 4)}
+_WIDE_TINY = {"data": _D(6, 12, 6), "test_characters": 16, "grid": _G(4, 16, 2, 4)}
 _COPYING_SIZES = {
     "copying-5-10": {"paper": {}, "lab": _LAB_5_10, "smoke": _TINY},
-    "copying-3-30": {"paper": _LONG, "lab": _LAB | _LONG, "smoke": _TINY | _LONG},
-    "copying-large": _WIDE,
+    "copying-3-30": {"paper": _D_3_30, "lab": _SHORT | _D_3_30, "smoke": _TINY | _D_3_30},
+    "copying-large": {
+        "paper": _WIDE | _WIDE_PAPER | {"model": _M(128, 6, 8, 128)},
+        "lab": _WIDE | _SHORT | _WIDE_LAB | {"model": _M(64, 2, 4, 128)},
+        "smoke": _WIDE | _TINY | _WIDE_TINY,
+    },
 }
-_TREE = ModelConfig(tree_positions=True)
+_TREE = _M(tree_positions=True)
 _LAB = {"propositions": 3, "test_propositions": 6, "samples": 2000, "renamed": 40}
 _LAB["model"] = replace(_TREE, layers=4, d_ff=256, dropout=0.05)
-_TINY = {"propositions": 3, "test_propositions": 5, "samples": 8, "renamed": 2, "variants": 6}
-_TINY |= {"draws": 2, "training": _SMOKE, "model": _TREE}
-_LTL_PAPER = replace(_TREE, d_model=128, layers=8, heads=8, d_ff=1024)
-_PROP_PAPER = replace(_TREE, d_model=132, layers=6, heads=6, d_ff=512)
+_FEW = {"propositions": 3, "test_propositions": 5, "samples": 8, "renamed": 2, "variants": 6}
+_FEW |= {"draws": 2, "training": _SMOKE, "model": _TREE}
 _LTL_LAB = _T(3000, 256, warmup=300, validate_every=500, checkpoint_every=100)
+_LTL_PAPER = {"training": _T(52_000, 768), "model": replace(_TREE, d_model=128, layers=8)}
+_LTL_PAPER["model"] = replace(_LTL_PAPER["model"], heads=8, d_ff=1024)
 _PROP_LAB = _T(12_000, 64, warmup=500, log_every=100)
+_PROP_PAPER = {"training": _T(50_000, 1024), "model": replace(_TREE, d_model=132, layers=6)}
+_PROP_PAPER["model"] = replace(_PROP_PAPER["model"], heads=6, d_ff=512)
 _LOGIC_SIZES = {
-    "ltl": {
-        "paper": {"training": _T(52_000, 768), "model": _LTL_PAPER},
-        "lab": _LAB | {"training": _LTL_LAB},
-        "smoke": _TINY,
-    },
-    "propositional": {
-        "paper": {"training": _T(50_000, 1024), "model": _PROP_PAPER},
-        "lab": _LAB | {"training": _PROP_LAB},
-        "smoke": _TINY,
-    },
+    "ltl": {"paper": _LTL_PAPER, "lab": _LAB | {"training": _LTL_LAB}, "smoke": _FEW},
+    "propositional": {"paper": _PROP_PAPER, "lab": _LAB | {"training": _PROP_LAB}, "smoke": _FEW},
 }
-_LTL = {"task": "ltl", "limit": 128}
-_PROP = {"task": "propositional", "limit": 22}
-_LOGIC_FAMILIES = {
-    "ltl": _LTL | {"set": "ltl35"},
-    "ltl-perturbed": _LTL | {"set": "ltl-perturbed"},
-    "ltl-limited": _LTL | {"set": "ltl-limited"},
-    "prop": _PROP | {"set": "prop35"},
-    "prop-perturbed": _PROP | {"set": "prop-perturbed"},
-    "prop-limited": _PROP | {"set": "prop-limited"},
+_LOGIC_FAMILIES = {  # task, training set, most tokens of an answer
+    "ltl": ("ltl", "ltl35", 128),
+    "ltl-perturbed": ("ltl", "ltl-perturbed", 128),
+    "ltl-limited": ("ltl", "ltl-limited", 128),
+    "prop": ("propositional", "prop35", 22),
+    "prop-perturbed": ("propositional", "prop-perturbed", 22),
+    "prop-limited": ("propositional", "prop-limited", 22),
 }
 LOGIC_NAMES = tuple(name for name in NAMES if name.split("/")[0] in _LOGIC_FAMILIES)
 COPYING_NAMES = tuple(name for name in NAMES if name not in LOGIC_NAMES)
@@ -446,10 +432,10 @@ def experiment(
         raise ValueError(f"unknown experiment {name!r}: expected one of {', '.join(NAMES)}")
     family, variant = name.split("/")
     scale, override = resolve_scale(scale), dict(VARIANTS[family][variant])
-    every_name, known_names, randomized = (
-        override.pop(key, False) for key in ("every_name", "known_names", "randomized")
+    defaults = {"every_name": 0, "known_names": 0, "randomized": 0, "times": 1, "f_fn": True}
+    every_name, known_names, randomized, times, f_fn = (
+        override.pop(key, default) for key, default in defaults.items()
     )
-    times, f_fn = override.pop("times", 1), override.pop("f_fn", True)
     settings = {"name": name, "scale": scale, "seed": seed}
     if family in _COPYING_SIZES:
         made = CopyingExperiment(**settings, **_COPYING_SIZES[family][scale], **override)
@@ -459,8 +445,9 @@ def experiment(
         if every_name:
             made = replace(made, data=replace(made.data, characters=made.test_characters))
         return made
-    of_family = _LOGIC_FAMILIES[family]
-    settings |= of_family | _LOGIC_SIZES[of_family["task"]][scale] | override
+    task, source, limit = _LOGIC_FAMILIES[family]
+    settings |= {"task": task, "set": source, "limit": limit}
+    settings |= _LOGIC_SIZES[task][scale] | override
     settings["model"] = replace(settings["model"], normalize_features=f_fn)
     steps = max(_SMOKE.steps, round(times * settings["training"].steps))
     settings["training"] = replace(settings["training"], steps=steps)
