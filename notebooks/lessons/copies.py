@@ -1,11 +1,9 @@
 """Strings beside a network's copies of them, with every edit marked, as HTML and as plain text.
 
-For notebooks and panels: a few strings typed by a reader, not an evaluation (`evaluation.py`). The
-edits are those of the edit distance (Levenshtein), the paper's measure of the copying task (paper,
-appendix "Copying Task Experiments"). A sign stands under every edit, so that nothing depends on
-colour: ≠ another character, − a character left out, + a character too many.
-
-Shape letters: B strings, S source length, V vocabulary, D model.
+For notebooks and panels: a few strings typed by a reader, not an evaluation. The edits are those of
+the edit distance (Levenshtein), the paper's measure of the copying task (paper, appendix "Copying
+Task Experiments"). A sign stands under every edit, so that nothing depends on colour: ≠ another
+character, − a character left out, + a character too many.
 """
 
 import html
@@ -16,11 +14,11 @@ import numpy as np
 import torch
 from rapidfuzz.distance import Levenshtein
 
-from itekit.copying import copy_strings
-from itekit.data import Batch
+from itekit.data import Batch, encode_texts, with_end
+from itekit.decoding import END, copy_strings
 from itekit.evaluation import GridEvaluation
-from itekit.network import Network
-from itekit.vocabulary import UnknownTokenError, Vocabulary
+from itekit.training import Network
+from itekit.vocabulary import Vocabulary
 
 LONGEST = 60  # characters that a reader may type
 GAP = "·"
@@ -58,6 +56,17 @@ class Copy:
             found += [(sign, *pair) for pair in pairs]
         return found
 
+    def marked(self) -> str:
+        """HTML of the answer: characters coloured where edited, with the signs below them."""
+        if self.problem:
+            return f"<em>(empty: {html.escape(self.problem)})</em>"
+        top = ""
+        for sign, _, after in self.edits:
+            look = f'<span style="background:{COLOURS.get(sign)};color:black">{{}}</span>'
+            top += (look if sign in COLOURS else "{}").format(html.escape(after))
+        below = ("\n" + "".join(sign for sign, *_ in self.edits)).rstrip()
+        return f"{PRE}{top}{below}</pre>"
+
 
 def check_text(text: str, vocabulary: Vocabulary) -> None:
     """Raise ValueError unless `text` has 1 to 60 characters, all of them in the vocabulary."""
@@ -69,7 +78,7 @@ def check_text(text: str, vocabulary: Vocabulary) -> None:
 
 
 def copies(network: Network, texts: Sequence[str], draw: int = 0) -> list[Copy]:
-    """The network's greedy copies of strings, under random draw `draw` of the evaluation.
+    """The network's copies of strings, under random draw `draw` of the evaluation.
 
     A string with characters for which the network has no embedding gets an empty answer and a
     `problem`, as in the paper.
@@ -82,38 +91,19 @@ def copies(network: Network, texts: Sequence[str], draw: int = 0) -> list[Copy]:
         ValueError: an empty or long string, or a character outside the test vocabulary.
     """
     evaluation = GridEvaluation(network, progress=False)
-    vocabulary = evaluation.vocabulary
-    found: list[Copy | None] = []
+    vocabulary, found = evaluation.vocabulary, {}
     for text in texts:
         check_text(text, network.experiment.test_vocabulary)
-        found.append(_unreadable(text, vocabulary))
-    rows = [i for i, copy in enumerate(found) if copy is None]
-    if rows:
-        batch = _batch([vocabulary.encode(texts[i]) for i in rows])
-        answers = copy_strings(network, evaluation.matrix(draw), batch)
-        for i, answer in zip(rows, answers.tolist(), strict=True):
+        if strange := [one for one in text if one not in vocabulary.tokens]:
+            found[text] = Copy(text, "", f"no embedding for {strange[0]!r}")
+    if rows := [text for text in dict.fromkeys(texts) if text not in found]:
+        tokens = torch.from_numpy(with_end(*encode_texts(rows, vocabulary)))
+        answers = copy_strings(network, evaluation.matrix(draw), Batch(tokens, tokens))
+        for text, answer in zip(rows, answers.tolist(), strict=True):
             # As in the edit distances of the evaluation: padding is no part of an answer.
-            tokens = vocabulary.decode(t for t in answer if t > vocabulary.end_id)
-            found[i] = Copy(texts[i], "".join(tokens))
-    return found
-
-
-def _unreadable(text: str, vocabulary: Vocabulary) -> Copy | None:
-    try:
-        vocabulary.encode(text)
-    except UnknownTokenError:
-        known = "".join(vocabulary.tokens[vocabulary.learned_count :])
-        strange = next(character for character in text if character not in known)
-        return Copy(text, "", f"no embedding for {strange!r}")
-    return None
-
-
-def _batch(rows: list[list[int]]) -> Batch:
-    """Identifiers, the end token and padding: int64 [B, S], as source and as target."""
-    width = max(map(len, rows)) + 1
-    padded = [[*row, Vocabulary.end_id] + [0] * (width - len(row) - 1) for row in rows]
-    tokens = torch.tensor(padded)
-    return Batch(tokens, tokens)
+            written = "".join(vocabulary.decode(token for token in answer if token > END))
+            found[text] = Copy(text, written)
+    return [found[text] for text in texts]
 
 
 def rows_in_use(network: Network, text: str, draw: int = 0) -> tuple[np.ndarray, list[str]]:
@@ -124,22 +114,8 @@ def rows_in_use(network: Network, text: str, draw: int = 0) -> tuple[np.ndarray,
     """
     evaluation = GridEvaluation(network, progress=False)
     check_text(text, evaluation.vocabulary)
-    tokens = ["<end>", "<start>", *dict.fromkeys(text)]
-    ids = sorted(evaluation.vocabulary.encode(tokens))
+    ids = sorted(evaluation.vocabulary.encode(["<end>", "<start>", *dict.fromkeys(text)]))
     return evaluation.matrix(draw)[ids].numpy(), evaluation.vocabulary.decode(ids)
-
-
-def marked(copy: Copy) -> str:
-    """HTML of one answer: its characters, coloured where edited, with the signs below them."""
-    if copy.problem:
-        return f"<em>(empty: {html.escape(copy.problem)})</em>"
-    top, signs = [], []
-    for sign, _, after in copy.edits:
-        style = f' style="background:{COLOURS[sign]};color:black"' if sign != " " else ""
-        top.append(f"<span{style}>{html.escape(after)}</span>" if style else html.escape(after))
-        signs.append(sign)
-    below = "\n" + "".join(signs).rstrip() if copy.distance else ""
-    return f"{PRE}{''.join(top)}{below}</pre>"
 
 
 @dataclass(frozen=True)
@@ -157,30 +133,31 @@ class CopyTable:
     def __post_init__(self):
         if not self.columns:
             raise ValueError("expected at least one column of copies, found none")
-        sources = {name: [copy.source for copy in column] for name, column in self.columns.items()}
-        if len({tuple(strings) for strings in sources.values()}) > 1:
-            raise ValueError(f"the columns {', '.join(sources)} hold copies of different strings")
+        if len({tuple(copy.source for copy in column) for column in self.columns.values()}) > 1:
+            names = ", ".join(self.columns)
+            raise ValueError(f"the columns {names} hold copies of different strings")
 
     def _repr_html_(self) -> str:
-        cell = '<{0} style="text-align:left;padding:0.2em 1.5em 0.2em 0">{1}</{0}>'
         heads = ["string"]
         for name in self.columns:
             heads += [html.escape(name), "distance"]
-        lines = ["".join(cell.format("th", head) for head in heads)]
+        lines = [("th", heads)]
         for row in zip(*self.columns.values(), strict=True):
             cells = [f"{PRE}{html.escape(row[0].source)}</pre>"]
             for copy in row:
-                cells += [marked(copy), copy.distance]
-            lines.append("".join(cell.format("td", content) for content in cells))
-        table = "".join(f"<tr>{line}</tr>" for line in lines)
+                cells += [copy.marked(), copy.distance]
+            lines.append(("td", cells))
+        cell = '<{0} style="text-align:left;padding:0.2em 1.5em 0.2em 0">{1}</{0}>'
+        rows = ("".join(cell.format(kind, one) for one in cells) for kind, cells in lines)
+        table = "".join(f"<tr>{row}</tr>" for row in rows)
         note = f"<small>{LEGEND}</small>" if "<span" in table else ""
         return f'<div style="overflow-x:auto"><table>{table}</table>{note}</div>'
 
     def __repr__(self) -> str:
         lines = []
-        for copies_of_one in zip(*self.columns.values(), strict=True):
-            lines.append(copies_of_one[0].source)
-            for name, copy in zip(self.columns, copies_of_one, strict=True):
+        for row in zip(*self.columns.values(), strict=True):
+            lines.append(row[0].source)
+            for name, copy in zip(self.columns, row, strict=True):
                 said = f"(empty: {copy.problem})" if copy.problem else copy.answer
                 lines.append(f"  {name}: {said}  distance {copy.distance}")
         return "\n".join(lines)

@@ -5,8 +5,8 @@ import math
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from itekit.logic.prefix import parse_prefix
-from itekit.positions import rope_table, rotate
+from itekit.logic.formulas import parse_prefix
+from itekit.model import rope_table, rotate
 from lessons.exercises import Exercise, many, random_formula, random_tensor
 
 

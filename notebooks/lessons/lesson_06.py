@@ -7,8 +7,7 @@ import numpy as np
 from scipy.stats import pearsonr, rankdata, spearmanr
 
 from itekit.random_vectors import METHODS, sampling_set_size
-from itekit.search.analysis import KEYS, pairs
-from itekit.search.settings import ROWS
+from itekit.search import KEYS, ROWS, pairs
 from lessons.exercises import Exercise, many
 
 

@@ -2,8 +2,7 @@
 
 import math
 
-from itekit.logic.formulas import Formula
-from itekit.logic.prefix import parse_prefix
+from itekit.logic.formulas import Formula, parse_prefix
 from lessons.exercises import Exercise, chance, many, random_formula
 
 

@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from itekit.logic import bits
+from itekit.logic import truth_tables
 from itekit.logic.perturbation import collides
 from lessons.exercises import Exercise, chance, many, random_formula
 
@@ -18,7 +18,7 @@ def _free(formula, given):
 
 
 def _is_right(formula, given):
-    return bits.implied_by(formula, _free(formula, given), given)
+    return truth_tables.implied_by(formula, _free(formula, given), given)
 
 
 def _three_values(formula, given):
@@ -59,8 +59,9 @@ check_is_right = Exercise(
         lambda formula, given: _is_right(formula, dict.fromkeys(NAMES, 0) | given): "a name "
         "without a value is taken for false. It is free: the formula has to be true for both of "
         "its values.",
-        lambda formula, given: bits.table(formula, _free(formula, given), given) != 0: "one "
-        "completion that makes it true is not enough: all of them have to.",
+        lambda formula, given: (
+            truth_tables.table(formula, _free(formula, given), given) != 0
+        ): "one completion that makes it true is not enough: all of them have to.",
         _three_values: "three values forget that all occurrences of a name have the same value "
         "(part 3): go through the completions.",
     },
@@ -95,7 +96,7 @@ def _shortest(formula):
 
 def _label(formula):
     """One prime implicant as text; "" if there is none, or if the formula is always true."""
-    found = bits.prime_implicant(formula, _names(formula)) or {}
+    found = truth_tables.prime_implicant(formula, _names(formula)) or {}
     return "".join(f"{name}{int(value)}" for name, value in found.items())
 
 

@@ -1,13 +1,62 @@
-"""What all panels of controls share: an answer below the controls, and errors shown inside it."""
+"""Panels of controls for notebooks; whatever is wrong with what is typed is said inside them.
+
+Each is a thin shell around functions that return HTML or a figure (`renaming_html`, `rows_figure`,
+`copies.CopyTable`, `tables.StatusTable`, `tables.findings`), which a notebook also calls to show
+one setting for readers without a running kernel. Spot works in a process of its own, which is ended
+when a formula takes too long, so that a panel always answers. The explorer is `lessons.explorer`.
+"""
 
 import html
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
 
 import ipywidgets as widgets
+import numpy as np
 import plotly.graph_objects as go
 
-from itekit.logic.errors import FormulaError
-from itekit.plots.style import mime_bundle
+from itekit.alpha import Renaming, sample_renamings, used_tokens
+from itekit.logic.formulas import (
+    LANGUAGES,
+    PROPOSITIONAL,
+    Formula,
+    FormulaError,
+    parse_prefix,
+    to_prefix,
+)
+from itekit.logic.infix import (
+    formula_from_text,
+    parse_infix,
+    to_infix,
+    trace_from_text,
+    trace_to_infix,
+)
+from itekit.logic.truth_tables import Assignment, parse_assignment
+from itekit.plots import embedding_matrix, lasso_figure, mime_bundle
+from itekit.plots.trees import MOST_NODES
+from itekit.tasks.propositional import solve
+from itekit.tasks.verdicts import TIME_OUT
+from itekit.training import Network
+from itekit.vocabulary import Vocabulary, proposition_names
+from itekit.workers import Pool, call
+from lessons.copies import CopyTable, check_text, copies, rows_in_use
+from lessons.figures import graph_svg
+from lessons.tables import findings, values_figure
+
+Networks = Mapping[str, Network]
+
+MOST_TOKENS, MOST_STEPS, MOST_STATES = 80, 30, 25  # of formula, trace and drawn automaton
+CPU_SECONDS = 5.0
+FEWEST_NAMES = 6  # that a random renaming draws from at least, so that formulas can get new ones
+EXAMPLES = (
+    ("until", "a U b", "a;&ab;{b}"),
+    ("a request is always answered", "G(a -> F b)", "{a;1;b}"),
+    ("infinitely often, not always", "G F a & F G b", "{&ab;b}"),
+    ("depends on the word", "X X b", "a;&a!b;{c}"),
+    ("holds, though its parts depend", "G(a | !a)", "{1}"),
+    ("constant, whichever: no", "G a | G !a", "{1}"),
+    ("no step is the last", "X 0", "{1}"),
+)
 
 
 def error_html(error: Exception) -> str:
@@ -17,11 +66,22 @@ def error_html(error: Exception) -> str:
     return f'<p role="alert"><b>✗</b> {html.escape(f"{kind}{error}")}</p>{picture}'
 
 
+def typed(text: str, name: str, width: str | None = None, margin: str = "6em") -> widgets.Text:
+    """A box to type into, which answers when Enter is pressed."""
+    options = {"layout": {"width": width}, "style": {"description_width": margin}}
+    return widgets.Text(text, description=name, continuous_update=False, **options)
+
+
+def button(text: str, icon: str) -> widgets.Button:
+    """A button as wide as its text."""
+    return widgets.Button(description=text, icon=icon, layout={"width": "auto"})
+
+
 class Panel(widgets.VBox):
     """Controls above an answer and a picture; what goes wrong is shown as the answer."""
 
     def __init__(self, controls: Sequence[widgets.Widget]):
-        self.answer, self.picture = widgets.HTML(), widgets.Output()
+        self.answer, self.picture, self.quiet = widgets.HTML(), widgets.Output(), False
         super().__init__([*controls, self.answer, self.picture])
 
     def safely(self, work: Callable[[], str]) -> None:
@@ -38,3 +98,453 @@ class Panel(widgets.VBox):
             data, metadata = mime_bundle(figure, alt, static_picture=False)
             shown = {"output_type": "display_data", "data": data, "metadata": metadata}
             self.picture.outputs = (shown,)
+
+    @contextmanager
+    def quietly(self):
+        """In here controls may be set without an answer to each."""
+        self.quiet = True
+        try:
+            yield
+        finally:
+            self.quiet = False
+
+
+class _Typing(Panel):
+    """A panel that answers, by `work`, whenever one of its controls changes."""
+
+    def watch(self, *controls: widgets.Widget) -> None:
+        for control in controls:
+            control.observe(lambda _: self.quiet or self.update(), "value")
+        self.update()
+
+    def update(self) -> None:
+        self.safely(self.work)
+
+    def work(self) -> str:
+        """The HTML of the answer; it may `draw`."""
+        raise NotImplementedError
+
+
+# Copying
+
+
+def rows_figure(network: Network, text: str, draw: int = 0) -> go.Figure:
+    """The rows of the embedding matrix that a string uses, its two parts marked.
+
+    Raises:
+        ValueError: as `copies.rows_in_use`.
+    """
+    rows, tokens = rows_in_use(network, text, draw)
+    embedding = network.experiment.embedding
+    shared = rows.shape[1] - embedding.d_beta if embedding.kind == "dual_part" else None
+    title = f"Rows in use, random draw {draw}"
+    return embedding_matrix(
+        rows, tokens, shared_dimensions=shared, first_interchangeable=2, title=title
+    )
+
+
+def renaming_to_new(chosen: Sequence[str], training: Vocabulary, test: Vocabulary) -> Renaming:
+    """Rename the i-th chosen character to the i-th that the training vocabulary lacks.
+
+    Raises:
+        ValueError: there are not enough new characters, or a chosen one is not interchangeable.
+    """
+    new = [token for token in test.tokens if token not in training.tokens]
+    if len(chosen) > len(new):
+        raise ValueError(f"{len(chosen)} characters are chosen, but only {len(new)} are new")
+    return Renaming(dict(zip(chosen, new, strict=False)), test.interchangeable)
+
+
+def renaming_html(networks: Networks, text: str, chosen: Sequence[str], draw: int = 0) -> str:
+    """HTML: the renamed string and its copies, and whether undoing the renaming gives the old copy.
+
+    Raises:
+        ValueError: as `copies.copies` and `renaming_to_new`.
+    """
+    made = next(iter(networks.values())).experiment
+    renaming = renaming_to_new(chosen, made.vocabulary, made.test_vocabulary)
+    columns = {name: copies(n, [renaming(text), text], draw) for name, n in networks.items()}
+    table = CopyTable({name: column[:1] for name, column in columns.items()})._repr_html_()
+    lines = []
+    for name, (after, before) in columns.items():
+        same = renaming.inverse()(after.answer) == before.answer
+        verdict = "✓ the same copy as before" if same else "✗ not the copy as before"
+        lines.append(f"{html.escape(name)}, renaming undone: {verdict}")
+    pairs = [f"{old} → {renaming(old)}" for old in chosen] or ["nothing is renamed"]
+    return f"<p>{html.escape(', '.join(pairs))}</p>{table}<p>{'<br>'.join(lines)}</p>"
+
+
+class CopyExplorer(_Typing):
+    """Type a string, move the random draw, rename at random; see the copies and the rows in use.
+
+    Args:
+        networks: {name: network}; the last one's embedding rows are drawn.
+        text: the first string.
+        draws: how many random draws the slider offers.
+    """
+
+    def __init__(self, networks: Networks, text: str = "abcfghxyz", draws: int = 10):
+        self.networks, self.first = dict(networks), text
+        self.rng = np.random.default_rng(0)
+        self.text, self.note = typed(text, "string", margin="7em"), widgets.HTML()
+        style = {"description_width": "7em"}
+        self.random_draw = widgets.IntSlider(
+            0, 0, draws - 1, description="random draw", continuous_update=False, style=style
+        )
+        self.rename, self.reset = (
+            button("Rename at random", "random"),
+            button("First string", "undo"),
+        )
+        buttons = widgets.HBox([self.rename, self.reset])
+        super().__init__([self.text, self.random_draw, buttons, self.note])
+        self.text.observe(lambda _: setattr(self.note, "value", ""), "value")
+        self.rename.on_click(lambda _: self.safely(self._rename))
+        self.reset.on_click(lambda _: setattr(self.text, "value", self.first))
+        self.watch(self.text, self.random_draw)
+
+    def _rename(self) -> str:
+        vocabulary = list(self.networks.values())[-1].experiment.test_vocabulary
+        old = self.text.value
+        check_text(old, vocabulary)
+        names = vocabulary.interchangeable[0]
+        renaming = sample_renamings(used_tokens(old, names), names, 1, self.rng)[0]
+        pairs = ", ".join(f"{token} → {renaming(token)}" for token in dict.fromkeys(old))
+        self.text.value, self.note.value = renaming(old), html.escape(f"Renamed: {pairs}")
+        return self.answer.value
+
+    def work(self) -> str:
+        self.draw(None)
+        text, draw = self.text.value, self.random_draw.value
+        columns = {name: copies(n, [text], draw) for name, n in self.networks.items()}
+        name, network = list(self.networks.items())[-1]
+        alt = f"Embedding rows of the {name} model for {text!r}, random draw {draw}"
+        self.draw(rows_figure(network, text, draw), alt)
+        return CopyTable(columns)._repr_html_()
+
+
+class RenamingChooser(_Typing):
+    """Choose which characters of a string are renamed to characters never seen in training.
+
+    Args:
+        networks: {name: network}, of one experiment family.
+        text: a string over the training vocabulary.
+    """
+
+    def __init__(self, networks: Networks, text: str = "abcadbe"):
+        self.networks, self.string = dict(networks), text
+        self.boxes = [
+            widgets.ToggleButton(description=f"rename {token}", layout={"width": "7em"})
+            for token in sorted(dict.fromkeys(text))
+        ]
+        super().__init__([widgets.HBox(self.boxes)])
+        self.watch(*self.boxes)
+
+    def work(self) -> str:
+        chosen = [box.description[-1] for box in self.boxes if box.value]
+        return renaming_html(self.networks, self.string, chosen)
+
+
+# Linear temporal logic
+
+
+class _SpotPanel(_Typing):
+    """A panel whose questions Spot answers in a process of its own."""
+
+    def __init__(self, controls: Sequence[widgets.Widget]):
+        self.pool = Pool(1)
+        super().__init__(controls)
+
+    def ask(self, function: str, *values):
+        """What a function "module:function" makes of the values, within CPU_SECONDS.
+
+        Raises:
+            ValueError: it takes longer.
+        """
+        (answer,) = self.pool.run(call, [(function, *values)], limit=CPU_SECONDS)
+        if answer == TIME_OUT:
+            raise ValueError(f"not done after {CPU_SECONDS:g} CPU seconds: try a smaller formula")
+        return answer
+
+    def stop(self) -> None:
+        """End the process; the next question starts a new one."""
+        self.pool.close()
+
+    def read(self) -> Formula:
+        """The typed formula, unless it is too large."""
+        formula = formula_from_text(self.formula.value)
+        if formula.size > MOST_TOKENS:
+            raise ValueError(f"a formula of {formula.size} tokens: at most {MOST_TOKENS} here")
+        return formula
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}{'s' * (number != 1)}"
+
+
+def _both(formula: Formula) -> str:
+    """The formula in both notations."""
+    tokens = _counted(formula.size, "token")
+    return f"{to_infix(formula)} · prefix {to_prefix(formula)} · {tokens}"
+
+
+class TraceExplorer(_SpotPanel):
+    """Type a formula and a trace, in prefix or infix notation; see where each subformula holds.
+
+    Args:
+        formula, trace: the first ones.
+    """
+
+    def __init__(self, formula: str = "G(a -> F b)", trace: str = "a;|ab;{1;b}"):
+        names = ["(choose one)", *(f"{name}: {formula}" for name, formula, _ in EXAMPLES)]
+        options = [(name, number) for number, name in enumerate(names)]
+        look = {"style": {"description_width": "6em"}, "layout": {"width": "34em"}}
+        self.examples = widgets.Dropdown(options=options, description="examples", **look)
+        self.formula = typed(formula, "formula", "34em")
+        self.trace = typed(trace, "trace", "34em")
+        self.solve = button("Trace by Spot", "check")
+        super().__init__([self.examples, self.formula, self.trace, widgets.HBox([self.solve])])
+        self.examples.observe(lambda _: self.examples.value and self._choose(), "value")
+        self.solve.on_click(lambda _: self.safely(self._solve))
+        self.watch(self.formula, self.trace)
+
+    def _choose(self) -> None:
+        with self.quietly():
+            _, self.formula.value, self.trace.value = EXAMPLES[self.examples.value - 1]
+        self.safely(self.work)
+
+    def _solve(self) -> str:
+        formula = self.read()
+        trace = self.ask("itekit.tasks.ltl:solve", to_prefix(formula))
+        if trace is None:
+            self.draw(None)
+            return f"<p>Nothing satisfies {html.escape(to_infix(formula))}: there is no trace.</p>"
+        with self.quietly():
+            self.trace.value = trace
+        return self.work()
+
+    def update(self) -> None:
+        self.examples.value = 0
+        super().update()
+
+    def work(self) -> str:
+        self.draw(None)
+        found, problems = {}, ""
+        for box, read in (self.formula, formula_from_text), (self.trace, trace_from_text):
+            try:
+                found[box] = read(box.value)
+            except FormulaError as error:
+                problems += f"<p>This is no {box.description}:</p>{error_html(error)}"
+        if problems:
+            return problems
+        formula, trace = self.read(), found[self.trace]
+        if len(trace.steps) > MOST_STEPS:
+            raise ValueError(f"a trace of {len(trace.steps)} steps: at most {MOST_STEPS} here")
+        table = self.ask("lessons.tables:status_item", to_prefix(formula), trace.text())
+        shown = trace_to_infix(trace)
+        head = f"<p>{html.escape(_both(formula))}<br>trace {html.escape(shown)}</p>"
+        if isinstance(table, str):
+            return head + error_html(ValueError(table))
+        self.draw(lasso_figure(*table.steps), f"The trace {shown} as a lasso")
+        return head + table._repr_html_()
+
+
+class AutomatonExplorer(_SpotPanel):
+    """Type a formula; see the automaton that Spot translates it into, and an accepting run.
+
+    Args:
+        formula: the first one.
+    """
+
+    def __init__(self, formula: str = "G(a -> F b)"):
+        self.formula = typed(formula, "formula", "34em")
+        super().__init__([self.formula])
+        self.watch(self.formula)
+
+    def work(self) -> str:
+        formula = self.read()
+        found = self.ask("itekit.logic.spot_bridge:formula_automaton", formula)
+        run = f"accepting run as a trace: {found.trace}" if found.trace else "nothing satisfies it"
+        counts = f"{_counted(found.states, 'state')}, {_counted(len(found.edges), 'edge')}"
+        page = f"<p>{'<br>'.join(map(html.escape, (_both(formula), counts, run)))}</p>"
+        if found.states > MOST_STATES:
+            return page + "<p>Too large to be drawn.</p>"
+        svg = graph_svg(found.dot(), f"Automaton of {to_infix(formula)}")
+        return page + (svg or "") + f"<pre>{html.escape(found.text())}</pre>"
+
+
+# Propositional logic
+
+
+class AssignmentExplorer(_Typing):
+    """Type a formula and a partial assignment; see the value of each subformula and the verdict.
+
+    Args:
+        formula: the first formula, in prefix notation.
+        assignment: the first assignment, such as `a1b0`.
+    """
+
+    def __init__(self, formula: str = "|&a!b&bc", assignment: str = "b0"):
+        look = {"style": {"description_width": "6em"}, "layout": {"width": "32em"}}
+        options = ["prefix", "infix"]
+        self.notation = widgets.Dropdown(options=options, description="notation", **look)
+        self.formula = typed(formula, "formula", "32em")
+        self.assignment = typed(assignment, "assignment", "32em")
+        self.label = button("Fill in the label", "check")
+        self.rename = button("Rename both at random", "random")
+        self.note, self.rng = widgets.HTML(), np.random.default_rng(0)
+        texts = [self.notation, self.formula, self.assignment]
+        super().__init__([*texts, widgets.HBox([self.label, self.rename]), self.note])
+        self.notation.observe(self._translate, "value")
+        self.label.on_click(lambda _: self.safely(self._label))
+        self.rename.on_click(lambda _: self.safely(self._rename))
+        self.watch(*texts)
+
+    def _read_formula(self, notation: str) -> Formula:
+        read = parse_infix if notation == "infix" else parse_prefix
+        return read(self.formula.value.strip(), PROPOSITIONAL)
+
+    def _read(self) -> tuple[Formula | None, Assignment | None, str]:
+        """The formula and the assignment, None where the text is wrong, and HTML that says why."""
+        formula = assignment = None
+        problems = ""
+        try:
+            formula = self._read_formula(self.notation.value)
+        except FormulaError as error:
+            problems += f"<p>This is no formula{self._hint()}:</p>{error_html(error)}"
+        names = formula.propositions if formula else None
+        try:
+            assignment = parse_assignment(self.assignment.value.strip(), propositions=names)
+        except FormulaError as error:
+            problems += f"<p>An invalid assignment:</p>{error_html(error)}"
+        return formula, assignment, problems
+
+    def _hint(self) -> str:
+        """Words to add if the text is a formula in the notation that is not chosen."""
+        chosen = self.notation.value
+        (other,) = set(self.notation.options) - {chosen}
+        try:
+            self._read_formula(other)
+        except FormulaError:
+            return ""
+        return f" in {chosen} notation, but it is one in {other} notation (choose that above)"
+
+    def _write(self, formula: Formula) -> str:
+        return to_infix(formula) if self.notation.value == "infix" else to_prefix(formula)
+
+    def _set(self, formula: Formula, assignment: str, note: str) -> str:
+        """Put both texts into the panel at once; return the answer."""
+        with self.quietly():
+            self.formula.value, self.assignment.value = self._write(formula), assignment
+        self.note.value = html.escape(note)
+        return self.work()
+
+    def _translate(self, change) -> None:
+        """Write the formula in the notation just chosen, if it can be read in the other one."""
+        try:
+            formula = self._read_formula(change["old"])
+        except FormulaError:
+            return
+        with self.quietly():
+            self.formula.value = self._write(formula)
+
+    def _label(self) -> str:
+        formula, _, problems = self._read()
+        if formula is None:
+            return problems
+        label = solve(to_prefix(formula))
+        note = "" if label else "This formula has no label: the assignment is left empty."
+        return self._set(formula, label or "", note)
+
+    def _rename(self) -> str:
+        formula, assignment, problems = self._read()
+        if problems:
+            return problems
+        used = formula.propositions
+        if not used:
+            raise ValueError("the formula has no proposition to rename")
+        names = list(dict.fromkeys([*proposition_names(FEWEST_NAMES), *used]))
+        drawn = sample_renamings(used, names, 2, self.rng)  # one of them changes something
+        renaming = next(one for one in drawn if one(list(used)) != list(used))
+        pairs = ", ".join(f"{old} → {renaming([old])[0]}" for old in used)
+        formula, assignment = renaming.apply_pair(formula, assignment)
+        return self._set(formula, assignment.text(), f"Renamed: {pairs}")
+
+    def update(self) -> None:
+        self.note.value = ""
+        super().update()
+
+    def work(self) -> str:
+        self.draw(None)
+        formula, assignment, problems = self._read()
+        if formula is None:
+            return problems
+        if formula.size > MOST_NODES:
+            raise ValueError(f"a formula of {formula.size} tokens: at most {MOST_NODES} here")
+        rows = {} if problems else findings(formula, assignment)
+        self.draw(values_figure(formula, assignment), "The formula as a tree")
+        cells = (
+            f'<tr><th style="text-align:left;padding-right:1em">{name}</th>'
+            f'<td style="text-align:left;white-space:pre-wrap">{html.escape(text)}</td></tr>'
+            for name, text in rows.items()
+        )
+        return problems or f"<table>{''.join(cells)}</table>"
+
+
+# Language models
+
+
+class AskPanel(Panel):
+    """Type a formula, in infix or prefix notation, and ask; the reply, and the verdict on it.
+
+    Args:
+        model: an `itekit.llm.LanguageModel`; None where there is none, which the panel says when it
+            is asked.
+        formula: the first one, of LTL.
+    """
+
+    def __init__(self, model, formula: str = "a U (b & X c)"):
+        self.model = model
+        self.task = widgets.Dropdown(options=list(LANGUAGES), description="task")
+        self.text = typed(formula, "formula", margin="initial")
+        self.button = widgets.Button(description="Ask", icon="comment")
+        super().__init__([self.task, self.text, self.button])
+        self.button.on_click(self._start)
+        for control in (self.task, self.text):
+            control.observe(lambda _: self.safely(lambda: self._sent(self._question())), "value")
+        self.safely(lambda: self._sent(self._question()))
+
+    def _question(self):
+        from itekit.llm import Question
+
+        formula = formula_from_text(self.text.value, LANGUAGES[self.task.value])
+        if long := [name for name in formula.propositions if len(name) > 1]:
+            raise ValueError(f"the prompt's propositions are single letters, found {long[0]!r}")
+        if self.task.value == "ltl":
+            formula = formula.core()  # the prompt explains no other operators
+        return Question(self.task.value, to_prefix(formula))
+
+    def _sent(self, question) -> str:
+        line = question.prompt.splitlines()[-2]
+        return f"<p>to be sent: the prompt, with <code>{html.escape(line)}</code></p>"
+
+    def _start(self, _) -> None:
+        """Ask in a thread, so that the kernel stays free."""
+        self.button.disabled = True
+        self.asking = threading.Thread(target=self._finish, daemon=True)
+        self.asking.start()
+
+    def _finish(self) -> None:
+        self.safely(self._ask)
+        self.button.disabled = False
+
+    def _ask(self) -> str:
+        from itekit.llm import judge
+
+        question = self._question()
+        if self.model is None:
+            raise ValueError("there is no model here to ask: make llm installs one")
+        sent = self._sent(question)
+        self.answer.value = f"{sent}<p>asking, which takes some seconds …</p>"
+        reply = self.model.ask(question).text
+        verdict = judge(question.task, [question.formula], [reply])[0]
+        return f"{sent}<pre>{html.escape(reply)}</pre><p>verdict: <b>{verdict}</b></p>"

@@ -1,0 +1,663 @@
+"""The explorer: one panel in which a person tries the shipped models by hand.
+
+    from lessons.explorer import Explorer
+    Explorer()
+
+Choose a task and a model, type a problem, rename it, and look. `answer_html`, `attempts_html` and
+the functions that end in `_figure` make what the panel shows for readers without a running kernel,
+from a `Question` (see `lessons.subjects`).
+
+Handlers read the controls and return at once; what takes longer than an eye notices is done in
+small steps on a thread (`Steps`), and what was asked last goes first.
+
+Shape letters: S source length, T target length, L layers, H heads.
+"""
+
+import html
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing
+
+import ipywidgets as widgets
+import numpy as np
+import plotly.graph_objects as go
+import torch
+from torch import Tensor
+
+from itekit.alpha import Renaming
+from itekit.evaluation import compared
+from itekit.model import Transformer
+from itekit.plots import embedding_matrix, light_rows
+from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID, TIME_OUT
+from itekit.training import Network
+from itekit.vocabulary import Vocabulary
+from lessons.copies import Copy
+from lessons.figures import attention_table, attention_tree, renaming_groups
+from lessons.panels import Panel, button, error_html, typed
+from lessons.subjects import (
+    EMPTY,
+    GOOD,
+    TASKS,
+    Attempt,
+    Groups,
+    Judge,
+    Question,
+    Subject,
+    attempts,
+    given_models,
+    grouped,
+    renamings_of,
+    shipped_models,
+)
+
+DRAWS, TRIES = 10, 10
+MOST_MENUS = 12  # a problem with more names is only shuffled
+MEAN = "mean"  # over all layers or heads; None would leave the menu blank
+CHECKERS = {"ltl": "Spot", "propositional": "py-aiger"}
+WITHOUT_LABEL = {
+    "ltl": "nothing satisfies the formula",
+    "propositional": "nothing satisfies the formula, or everything does",
+}
+WORDS = {  # what a verdict is called in words, and in a legend
+    EXACT: ("✓ right, and the reference answer", "right"),
+    CORRECT: ("✓ right", "right"),
+    EMPTY: ("✗ right by the definition, but it stands for no word at all", "no word"),
+    INCORRECT: ("✗ wrong", "wrong"),
+    INVALID: ("✗ invalid", "invalid"),
+    TIME_OUT: ("? not known: the check took too long", "not checked"),
+}
+
+
+# Words
+
+
+def _table(rows: Sequence[Sequence[str]], head: str = "td") -> str:
+    """HTML of rows of cells; `head`: the tag of a row's first cell."""
+    cell = '<{0} style="text-align:left;vertical-align:top;padding:0.1em 1.5em 0.1em 0">{1}</{0}>'
+    lines = (
+        cell.format(head, row[0]) + "".join(cell.format("td", text) for text in row[1:])
+        for row in rows
+    )
+    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+
+
+def _written(subject: Subject, problem: str) -> str:
+    text = f"<code>{html.escape(subject.shown(problem))}</code>"
+    prefix = f" · prefix <code>{html.escape(problem)}</code>"
+    return text if subject.task == "copying" else text + prefix
+
+
+def _said(subject: Subject, problem: str, answer: str) -> str:
+    if subject.task == "copying":
+        return Copy(problem, answer).marked()
+    return f"<code>{html.escape(answer) or '(empty)'}</code>{html.escape(subject.spelled(answer))}"
+
+
+def _words(subject: Subject, verdict: str) -> str:
+    if subject.task == "copying":
+        return "✓ a perfect copy" if verdict == EXACT else "✗ no perfect copy"
+    return WORDS[verdict][0]
+
+
+def answer_html(question: Question, judge: Judge | None) -> str:
+    """A table: problem, answer and verdict; where something is renamed, the answer undone too.
+
+    Args:
+        judge: None leaves the verdict out, for a first look.
+    """
+    subject, asked = question.subject, question.asked
+    rows = [(subject.noun, _written(subject, question.problem))]
+    if question.remark:
+        rows.append(("", f"<small>{html.escape(question.remark)}</small>"))
+    if asked != question.problem:
+        rows.append(("renamed", _written(subject, asked)))
+    if missing := subject.unreadable(asked):
+        names = html.escape(", ".join(missing))
+        rows.append(("answer", f"<em>(empty: the model has no embedding for {names})</em>"))
+        return _table(rows, "th")
+    verdict, badge = None, "<em>… being checked</em>"
+    if judge:
+        verdict = judge.verdict(subject.task, asked, question.answer)
+        by = f", says {CHECKERS[subject.task]}" if subject.task in CHECKERS else ""
+        badge = f"<b>{_words(subject, verdict)}</b>{by}"
+    rows.append(("answer", f"{_said(subject, asked, question.answer)} {badge}"))
+    if asked != question.problem:
+        rows.append(("renaming undone", _undone(question)))
+    if verdict not in (EXACT, None) and subject.task != "copying":
+        label = judge.label(subject.task, asked)
+        if label is None:
+            said = f"none: {WITHOUT_LABEL[subject.task]}"
+        else:
+            late = "not known: solving took too long"
+            said = late if label == TIME_OUT else _said(subject, asked, label)
+        rows.append(("one right answer", said))
+    return _table(rows, "th")
+
+
+def _undone(question: Question) -> str:
+    subject, undone = question.subject, question.renaming.inverse()(question.answer)
+    said = _said(subject, question.problem, undone)
+    if compared(subject.task, undone) == compared(subject.task, question.plain_answer):
+        return f"{said} ✓ the same answer as without the renaming"
+    plain = _said(subject, question.problem, question.plain_answer)
+    return f"{said} ✗ not the answer without the renaming: {plain}"
+
+
+def _arrows(renaming: Renaming, names: Sequence[str], mark: str = " → ") -> list[str]:
+    return [f"{name}{mark}{renaming([name])[0]}" for name in names]
+
+
+def attempts_html(question: Question, tried: Sequence[Attempt], most: int) -> str:
+    """A table of the tries so far, and how it ended."""
+    subject, rows = question.subject, []
+    for one in tried:
+        what = f"random part {one.number}"
+        if not subject.is_random:
+            pairs = ", ".join(_arrows(one.renaming, subject.used(question.asked)))
+            what = html.escape(pairs) if one.number else "as it is"
+        said = _said(subject, question.asked, one.answer)
+        rows.append([f"try {one.number + 1}", what, said, _words(subject, one.verdict)])
+    ending = f"None of {most} tries was verified." if len(tried) == most else "Trying…"
+    if tried and tried[-1].verdict in GOOD:
+        ending = f"Verified at try {len(tried)}."
+    return f"<p>{ending}</p>{_table(rows)}"
+
+
+# Figures
+
+
+def rows_figure(question: Question) -> go.Figure:
+    """The whole embedding matrix, the rows of the problem and of the answer lit."""
+    subject, embedding = question.subject, question.subject.experiment.embedding
+    U = subject.matrix(question.draw).numpy()
+    tokens = subject.vocabulary.tokens
+    read = subject.as_read(question.asked)
+    lit = set(read(question.asked)) | set(read(question.answer)) | {"<start>", "<end>"}
+    figure = embedding_matrix(
+        U,
+        tokens,
+        shared_dimensions=U.shape[1] - embedding.d_beta if subject.is_random else None,
+        first_interchangeable=subject.vocabulary.learned_count,
+        title="Rows in use" + f", random draw {question.draw}" * subject.is_random,
+    )
+    return light_rows(figure, lit & set(tokens))
+
+
+def groups_figure(
+    question: Question, renamings: Sequence[Renaming], groups: Groups, judge: Judge
+) -> go.Figure:
+    """The answers so far under many renamings, grouped by what they undo to."""
+    subject, rows = question.subject, []
+    used = subject.used(question.problem)
+    for answer, numbers in groups.sorted():
+        _, kind = WORDS[judge.verdict(subject.task, question.problem, answer)]
+        pairs = [" ".join(_arrows(renamings[number], used, "→")) for number in numbers]
+        rows.append((answer, kind, pairs))
+    return renaming_groups(rows, title=groups_line(groups))
+
+
+def groups_line(groups: Groups) -> str:
+    """The measure in words."""
+    count, different = len(groups.undone), len(groups.sorted())
+    line = f"{count} renamings, {different} different answer{'s' * (different > 1)}"
+    return f"{line}: alpha-covariance {groups.covariance:.3f}" if count > 1 else line
+
+
+@torch.no_grad()
+def answer_attention(
+    model: Transformer, U: Tensor, vocabulary: Vocabulary, problem: str, answer: str
+) -> Tensor:
+    """How much each token of an answer looks at each of the problem: float [L, H, T, S].
+
+    Vaswani et al. 2017, section 3.2. T: the answer's tokens, then its end; S: the problem's, then
+    its end. The model is not changed: its decoder runs once over the finished answer, and a hook on
+    each layer's cross-attention computes softmax(query keyᵀ + mask) from what the layer is given.
+
+    Raises:
+        UnknownTokenError: a token outside the vocabulary.
+    """
+    source = torch.tensor([[*vocabulary.encode(problem), vocabulary.end_id]])
+    inputs = torch.tensor([[vocabulary.start_id, *vocabulary.encode(answer)]])
+    found = []
+
+    def keep(cross, given, _output) -> None:
+        x, layout, (keys, _values), bias = given
+        query = cross.split_query(cross.query(x), layout)
+        weights = torch.softmax(query @ keys.transpose(-1, -2) + bias, dim=-1)
+        found.append(weights[0, ..., : source.shape[1]])
+
+    hooks = [layer.cross.register_forward_hook(keep) for layer in model.decoder]
+    try:
+        model.decode(U, inputs, model.layout(inputs != 0), model.encode(U, source))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return torch.stack(found)
+
+
+def attention_figure(
+    question: Question,
+    layer: int | None = None,
+    head: int | None = None,
+    *,
+    token: int = 0,
+    table: bool = False,
+) -> go.Figure:
+    """Cross-attention of the answer on the problem: over the formula's tree, or as a table.
+
+    Args:
+        layer, head: from 0; None: the mean over all.
+        token: of the answer, which the tree shows first.
+        table: a table in any case; strings have no tree.
+
+    Raises:
+        ValueError: the network cannot read the problem.
+    """
+    subject, asked = question.subject, question.asked
+    if missing := subject.unreadable(asked):
+        raise ValueError(f"the model has no embedding for {', '.join(missing)}: it reads nothing")
+    texts = [subject.as_read(asked)(text) for text in (asked, question.answer)]
+    U = subject.matrix(question.draw)
+    weights = answer_attention(subject.network.model, U, subject.vocabulary, *texts)
+    weights = weights.mean(0) if layer is None else weights[layer]
+    weights = (weights.mean(0) if head is None else weights[head]).numpy()
+    tree, targets = subject.tree(asked), [*question.answer, "end"]
+    if tree is None or table:
+        return attention_table(weights, targets, [*asked, "end"])
+    return attention_tree(weights, targets, *tree, token=token)
+
+
+# The panel
+
+
+class Steps:
+    """One thread that works through one generator at a time; new work takes the place of old.
+
+    The handlers of ipywidgets run on the kernel's main thread or, where the front end sends the
+    messages of widgets to a subshell (JupyterLab with ipykernel 7), on that one's. A thread of our
+    own serves either: a handler only says what is to be done, and setting a widget's value from a
+    thread is safe. Nothing is interrupted within a step, which should take a fraction of a second.
+    """
+
+    def __init__(self) -> None:
+        self._executor = ThreadPoolExecutor(1, "itekit-steps")
+        self._work, self._last = None, None
+
+    def start(self, work: Generator) -> None:
+        """Do this work from now on; what was being done ends after its step, and is closed."""
+        self._work = work
+        self._last = self._executor.submit(self._run, work)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Whether everything is done, after waiting for it; not from within a step."""
+        return self._last is None or not wait([self._last], seconds).not_done
+
+    def close(self) -> None:
+        """End the work and the thread; nothing can be started any more."""
+        self._work = None
+        self._executor.shutdown()
+
+    def _run(self, work: Generator) -> None:
+        with closing(work):
+            while work is self._work:
+                try:
+                    next(work)
+                except StopIteration:
+                    return
+
+
+class NamesRow(widgets.HBox):
+    """Menus "a → [d]". Whoever gets a name that another one has gives it the old one in exchange.
+
+    Args:
+        changed: called when the reader has chosen.
+    """
+
+    def __init__(self, changed: Callable[[], None]):
+        self.changed, self.quiet, self.used = changed, False, []
+        self.images: dict[str, str] = {}
+        self.menus = [widgets.Dropdown(layout={"width": "7em"}) for _ in range(MOST_MENUS)]
+        for number, menu in enumerate(self.menus):
+            menu.style.description_width = "2.2em"
+            menu.observe(lambda change, number=number: self._chosen(number, change), "value")
+        self.note = widgets.HTML()
+        super().__init__([*self.menus, self.note], layout={"flex_flow": "row wrap"})
+
+    @property
+    def renaming(self) -> Renaming:
+        """What is chosen."""
+        return Renaming(self.images)
+
+    def show(self, used: Sequence[str], names: Sequence[str], renaming: Renaming) -> None:
+        """Offer the names to each used one, set to a renaming; `changed` is not called."""
+        self.used, self.quiet = list(used), True
+        self.images = {name: renaming([name])[0] for name in used}
+        few = len(used) <= MOST_MENUS
+        for number, menu in enumerate(self.menus):
+            seen = few and number < len(used)
+            menu.layout.display = None if seen else "none"
+            if seen:
+                menu.description = f"{used[number]} →"
+                menu.options, menu.value = list(names), self.images[used[number]]
+        pairs = " ".join(_arrows(renaming, used))
+        self.note.value = "" if few else f"{len(used)} names: {pairs}"
+        self.quiet = False
+
+    def _chosen(self, number: int, change) -> None:
+        if self.quiet or number >= len(self.used):
+            return
+        name, new, old = self.used[number], change["new"], change["old"]
+        given = next((n for n, image in self.images.items() if image == new and n != name), name)
+        self.images |= {given: old, name: new}
+        self.show(self.used, self.menus[number].options, self.renaming)
+        self.changed()
+
+
+class Page(Panel):
+    """A page: controls, an answer in words and a picture; it shows one thing about a question.
+
+    `work` is a generator: what it does up to the next yield is one step, between which the explorer
+    may turn to something else. It only sets what is shown; the controls belong to the handlers.
+
+    Attributes:
+        title: of its tab.
+        shown: the question whose answer stands on the page, all of it.
+        changed: what to call when a control of the page was moved.
+    """
+
+    title, note = "", ""
+
+    def __init__(self, *controls: widgets.Widget):
+        self.bar = widgets.FloatProgress(min=0, max=1, layout={"width": "20em", "height": "1em"})
+        self.bar.layout.visibility = "hidden"
+        self.shown: Question | None = None
+        self.changed: Callable[[], None] = lambda: None
+        note = widgets.HTML(f"<small>{self.note}</small>")
+        super().__init__([note, widgets.HBox(controls), self.bar])
+        for control in controls:
+            control.observe(lambda _: self.quiet or self._control(), "value")
+
+    def _control(self) -> None:
+        self.shown = None
+        self.changed()
+
+    def configure(self, subject: Subject) -> None:
+        """Fit the controls to another network."""
+
+    def fill(self, question: Question, judge: Judge) -> Iterator[None]:
+        """Show everything about the question, or what is wrong, in steps."""
+        self.shown = None
+        try:
+            yield from self.work(question, judge)
+            self.shown = question
+        except Exception as error:  # a reader sees what is wrong, never a traceback
+            self.clear(error_html(error))
+        finally:
+            self.bar.layout.visibility = "hidden"
+
+    def work(self, question: Question, judge: Judge) -> Iterator[None]:
+        """What `fill` shows."""
+        raise NotImplementedError
+
+    def clear(self, answer: str = "") -> None:
+        """Take the picture away and say something in its place."""
+        self.shown, self.answer.value = None, answer
+        self.draw(None)
+
+    def progress(self, part: float) -> None:
+        """Move the bar to this part of the whole, and show it."""
+        self.bar.value, self.bar.layout.visibility = part, "visible"
+
+    def draw(self, figure: go.Figure | None, alt: str = "") -> None:
+        # The page keeps its height while a picture takes the place of another.
+        self.picture.layout.min_height = f"{figure.layout.height}px" if figure else None
+        super().draw(figure, alt)
+        if figure:
+            self.answer.value = ""  # an error may have stood there
+
+
+class MatrixPage(Page):
+    """The embedding matrix with the rows in use lit."""
+
+    title = "Embedding matrix"
+    note = "Lit rows belong to tokens of the problem and of the answer. A veil lies on the others."
+
+    def work(self, question: Question, judge: Judge) -> Iterator[None]:
+        self.draw(rows_figure(question), "The embedding matrix, a row a token; rows in use are lit")
+        yield
+
+
+class RenamingsPage(Page):
+    """The answers under many renamings, grouped."""
+
+    title = "Many renamings"
+    note = (
+        "The problem under many renamings. A row is one answer after the renaming is undone, "
+        "and each mark in it a renaming. One row only: the model respects renaming."
+    )
+
+    def work(self, question: Question, judge: Judge) -> Iterator[None]:
+        renamings = renamings_of(question.subject, question.problem)
+        for groups in grouped(question.subject, question.problem, renamings, question.draw):
+            self.draw(groups_figure(question, renamings, groups, judge), groups_line(groups))
+            self.progress(len(groups.undone) / len(renamings))
+            yield
+
+
+class RedrawPage(Page):
+    """Redraw and verify, try after try."""
+
+    title = "Redraw and verify"
+    note = (
+        "The model tries again with other random parts, until the checker verifies an answer. "
+        "A model without random parts tries other renamings."
+    )
+
+    def __init__(self) -> None:
+        look = {"continuous_update": False, "style": {"description_width": "9em"}}
+        self.most = widgets.IntSlider(TRIES, 1, 50, description="tries at most", **look)
+        super().__init__(self.most)
+
+    def work(self, question: Question, judge: Judge) -> Iterator[None]:
+        tried, most = [], self.most.value
+        self.draw(None)
+        for attempt in attempts(question, judge, most):
+            tried.append(attempt)
+            self.answer.value = attempts_html(question, tried, most)
+            self.progress(len(tried) / most)
+            yield
+
+
+class AttentionPage(Page):
+    """Cross-attention of the answer on the problem."""
+
+    title = "Attention"
+    note = (
+        "How much each token of the answer looks at each token of the problem. For a formula the "
+        "slider below its tree goes through the tokens of the answer."
+    )
+
+    def __init__(self) -> None:
+        look = {"layout": {"width": "15em"}, "style": {"description_width": "5em"}}
+        self.layer = widgets.Dropdown(options=[MEAN], description="layer", **look)
+        self.head = widgets.Dropdown(options=[MEAN], description="head", **look)
+        self.form = widgets.Dropdown(options=["tree", "table"], description="drawn as", **look)
+        super().__init__(self.layer, self.head, self.form)
+
+    def configure(self, subject: Subject) -> None:
+        config = subject.experiment.model
+        with self.quietly():
+            for control, count in (self.layer, config.layers), (self.head, config.heads):
+                if len(control.options) != count + 1:
+                    control.options = [(MEAN, MEAN), *((str(n + 1), n) for n in range(count))]
+        self.form.layout.display = "none" if subject.task == "copying" else None
+
+    def work(self, question: Question, judge: Judge) -> Iterator[None]:
+        chosen = (None if one.value == MEAN else one.value for one in (self.layer, self.head))
+        figure = attention_figure(question, *chosen, table=self.form.value == "table")
+        self.draw(figure, f"Cross-attention of the answer {question.answer} on {question.asked}")
+        yield
+
+
+class Explorer(Panel):
+    """One panel for all tasks and models.
+
+    Args:
+        networks: {name: network} to choose from; default: every shipped checkpoint.
+        task: the first task; default: the first that there is a model for.
+        seed: of the random problems and of the shuffled names.
+
+    Raises:
+        ValueError: there are no models, or none for the task.
+    """
+
+    def __init__(
+        self,
+        networks: Mapping[str, Network] | None = None,
+        task: str | None = None,
+        seed: int = 0,
+    ):
+        self.models = shipped_models() if networks is None else given_models(networks)
+        tasks = [name for name in TASKS if any(model.task == name for model in self.models)]
+        if not tasks or task not in (None, *tasks):
+            raise ValueError(f"no model for the task {task!r}: there are some for {tasks}")
+        self.steps, self.judge, self.rng = Steps(), Judge(), np.random.default_rng(seed)
+        self.texts: dict[str, str] = {}
+        self.question: Question | None = None  # what was asked last
+        self.answered: Question | None = None  # whose answer and verdict are shown
+        options = [(TASKS[name], name) for name in tasks]
+        wide = {"layout": {"width": "40em"}, "style": {"description_width": "7em"}}
+        self.task = widgets.ToggleButtons(options=options, value=task or tasks[0])
+        self.model = widgets.Dropdown(description="model", **wide)
+        self.text = typed("", "problem", "40em", "7em")
+        self.random = button("Draw a random one", "random")
+        self.shuffle = button("Shuffle the names", "exchange")
+        self.reset = button("Names as they were", "undo")
+        self.names = NamesRow(self._ask)
+        self.part = widgets.IntSlider(
+            0, 0, DRAWS - 1, description="random part", continuous_update=False, **wide
+        )
+        self.pages = [MatrixPage(), RenamingsPage(), RedrawPage(), AttentionPage()]
+        self.tabs = widgets.Tab(self.pages, titles=[page.title for page in self.pages])
+        buttons = widgets.HBox([self.random, self.shuffle, self.reset])
+        super().__init__([self.task, self.model, self.text, buttons, self.names, self.part])
+        self.children = (*self.children[:-1], self.tabs)  # pages in the place of a picture
+        self.task.observe(lambda _: self._choose_task(), "value")
+        self.model.observe(lambda _: self.quiet or self.safely(self._choose_model), "value")
+        self.text.observe(lambda _: self.quiet or self._read(), "value")
+        self.part.observe(lambda _: self.quiet or self._ask(), "value")
+        self.tabs.observe(lambda _: self._turn(), "selected_index")
+        self.random.on_click(lambda _: self.safely(self._random))
+        self.shuffle.on_click(lambda _: self.safely(self._shuffle))
+        self.reset.on_click(lambda _: self._read())
+        for page in self.pages:
+            page.changed = self._turn
+        self._choose_task()
+
+    @property
+    def subject(self) -> Subject:
+        """The chosen model on its task; loaded at the first call."""
+        return self.model.value.subject
+
+    def wait(self, seconds: float = 60.0) -> bool:
+        """Whether all that was asked for is shown, after waiting for it."""
+        return self.steps.wait(seconds)
+
+    def stop(self) -> None:
+        """End the thread and the checker's process; the panel answers no more."""
+        self.steps.close()
+        self.judge.close()
+
+    def safely(self, work: Callable[[], None]) -> None:
+        """Do it, or show what is wrong, and nothing of what was right before."""
+        try:
+            work()
+        except Exception as error:  # a reader sees what is wrong, never a traceback
+            self.question = None
+            self.steps.start(self._failed(error_html(error)))
+
+    def _failed(self, message: str) -> Iterator[None]:
+        self.answered, self.answer.value = None, message
+        for page in self.pages:
+            page.clear()
+        yield
+
+    def _choose_task(self) -> None:
+        """Offer the models of the task."""
+        models = [model for model in self.models if model.task == self.task.value]
+        with self.quietly():
+            self.model.options = [(model.label, model) for model in models]
+            self.model.value = models[0]
+            self.names.show([], [], Renaming.identity)
+        self.safely(self._choose_model)
+
+    def _choose_model(self) -> None:
+        """Fit the controls to the model; the problem and its renaming stay, if the task does."""
+        subject, images = self.subject, set(self.names.images.values())
+        with self.quietly():
+            self.text.description = subject.noun
+            self.text.value = self.texts.setdefault(subject.task, subject.example)
+            self.part.disabled = not subject.is_random
+        for page in self.pages:
+            page.configure(subject)
+        self._name(self.names.renaming if images <= {*subject.names} else Renaming.identity)
+
+    def _read(self) -> None:
+        """Take what is typed, with its own names."""
+        self.safely(lambda: self._name(Renaming.identity))
+
+    def _name(self, renaming: Renaming) -> None:
+        """Rename the names of what is typed."""
+        subject = self.subject
+        self.names.show([], [], Renaming.identity)  # whatever may be wrong with the text
+        used = subject.used(subject.read(self.text.value))
+        self.names.show(used, subject.names, renaming)
+        self.texts[subject.task] = self.text.value
+        self._ask()
+
+    def _random(self) -> None:
+        with self.quietly():
+            problem = self.subject.random(self.rng)
+            self.text.value = self.subject.shown(problem, unicode=False)
+        self._read()
+
+    def _shuffle(self) -> None:
+        problem = self.subject.read(self.text.value)
+        for _ in range(20):  # seldom more than one: a formula without names has one renaming only
+            renaming = self.subject.shuffled(problem, self.rng)
+            if renaming != self.names.renaming:
+                break
+        self._name(renaming)
+
+    def _ask(self) -> None:
+        """Answer what the controls say."""
+
+        def ask() -> None:
+            subject, text = self.subject, self.text.value
+            draw = self.part.value if subject.is_random else 0
+            problem, remark = subject.read(text), subject.remark(text)
+            self.question = Question(subject, problem, self.names.renaming, draw, remark)
+            self.steps.start(self._work(self.question))
+
+        self.safely(ask)
+
+    def _turn(self) -> None:
+        """Fill the page that is looked at, unless it is filled."""
+        if self.question is not None:
+            self.steps.start(self._work(self.question))
+
+    def _work(self, question: Question) -> Iterator[None]:
+        """First the answer, then its verdict, then the page that is looked at."""
+        page = self.pages[self.tabs.selected_index or 0]
+        try:
+            if question is not self.answered:
+                self.answer.value = answer_html(question, None)
+                yield
+                self.answer.value = answer_html(question, self.judge)
+                self.answered = question
+                yield
+        except Exception as error:
+            yield from self._failed(error_html(error))
+            return
+        if page.shown is not question:
+            yield from page.fill(question, self.judge)

@@ -1,0 +1,400 @@
+"""What the explorer asks: a model on its task, a problem, a renaming, a random draw; and judges.
+
+Problems and answers are text of one character a token: strings to copy, formulas with their traces
+or assignments. Names are the interchangeable tokens: characters, atomic propositions. Nothing here
+needs the panel: a notebook asks the same for readers without a running kernel.
+
+Paper, sections "Embedding matrix", "Alpha-Covariance", "LTL Solving".
+"""
+
+import math
+import re
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from torch import Tensor
+
+from itekit.alpha import (
+    Renaming,
+    all_renamings,
+    alpha_covariance,
+    canonical_renaming,
+    sample_renamings,
+    used_tokens,
+)
+from itekit.datasets.sets import MissingSetError, read_set
+from itekit.decoding import Solver
+from itekit.evaluation import TEST_SEED, compared
+from itekit.experiments import NAMES, PREFIXES, SCALES
+from itekit.logic.formulas import LANGUAGES, FormulaError, parse_prefix, quoted, to_prefix
+from itekit.logic.infix import formula_from_text, to_infix, trace_to_infix
+from itekit.logic.traces import parse_trace
+from itekit.logic.truth_tables import parse_assignment
+from itekit.random_vectors import seeded
+from itekit.redraw import Retries
+from itekit.results import CHECKPOINTS
+from itekit.tasks.copying import strings_with_unique
+from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, TIME_OUT
+from itekit.training import Network
+from itekit.workers import Pool, call
+from lessons.copies import LONGEST, copies
+
+TASKS = {"copying": "copying", "ltl": "LTL", "propositional": "propositional logic"}
+EXAMPLES = {"ltl": "a & (c U b)", "propositional": "(a | b) & (b ^ c)"}
+CPU_SECONDS = 3.0  # for a check
+EMPTY = "empty"  # the verdict on an LTL answer that is correct only since it stands for no word
+GOOD = EXACT, CORRECT
+VARIANTS = 120  # renamings of a problem at most, as in the evaluations
+AT_ONCE = 12  # problems that are decoded in one step
+
+
+class Subject:
+    """A network on its task: copying; see `LogicSubject`.
+
+    Attributes:
+        network: in evaluation mode.
+        vocabulary: what the network can read.
+        names: those that a reader may use; the network may have no embedding for some.
+        is_random: whether the embedding has random parts.
+        task, noun, example: the task, what a problem is called, and the first one shown.
+    """
+
+    noun, example = "string", "abcfghxyz"
+
+    def __init__(self, network: Network):
+        self.network, self.experiment = network, network.experiment
+        self.task = getattr(network.experiment, "task", "copying")
+        self.vocabulary = self.experiment.readable_vocabulary
+        self.names = self.experiment.test_vocabulary.interchangeable[0]
+        self.readable_names = self.vocabulary.interchangeable[0]
+        self.is_random = self.experiment.embedding.kind == "dual_part"
+
+    def used(self, problem: str) -> list[str]:
+        """The names of a problem by first appearance."""
+        return used_tokens(problem, self.names)
+
+    def unreadable(self, problem: str) -> list[str]:
+        """The names of a problem that the network has no embedding for."""
+        return [name for name in self.used(problem) if name not in self.readable_names]
+
+    def matrix(self, draw: int) -> Tensor:
+        """U [V, D] of a random draw over `vocabulary`, as the evaluations draw it."""
+        return self.network.matrix(self.vocabulary, seeded(TEST_SEED, draw))
+
+    def shuffled(self, problem: str, rng: np.random.Generator) -> Renaming:
+        """A random renaming of the problem's names to any names."""
+        return sample_renamings(self.used(problem), self.names, 1, rng)[0]
+
+    def attempt(self, problem: str, number: int) -> tuple[Renaming, str]:
+        """Try `number` of redrawing, from 0 (see `itekit.redraw`): its renaming and the answer."""
+        renaming, draw = Renaming.identity, number if self.is_random else 0
+        if not self.unreadable(problem):
+            (renaming,) = Retries(self.network, progress=False).renamings(number, [problem])
+        return renaming, renaming.inverse()(self.answers([renaming(problem)], draw)[0])
+
+    def read(self, text: str) -> str:
+        """The problem that was typed.
+
+        Raises:
+            FormulaError: what is wrong, and where.
+            ValueError: it is too large.
+        """
+        problem = text.strip()
+        if not problem:
+            raise FormulaError(text, 0, "nothing", "a string of one character or more")
+        for place, character in enumerate(problem[: LONGEST + 1]):
+            if place == LONGEST:
+                raise FormulaError(problem, place, quoted(character), f"at most {LONGEST} here")
+            if character not in self.names:
+                names = " ".join(self.names)
+                raise FormulaError(problem, place, quoted(character), f"one of {names}")
+        return problem
+
+    def random(self, rng: np.random.Generator) -> str:
+        """A random problem that the network can read."""
+        length = int(rng.integers(5, 15))
+        unique = int(rng.integers(1, min(length, len(self.readable_names)) + 1))
+        names = rng.permutation(self.readable_names)
+        return "".join(names[strings_with_unique(1, length, unique, rng)[0]])
+
+    def answers(self, problems: Sequence[str], draw: int = 0) -> list[str]:
+        """The network's answers; empty where it cannot read the problem."""
+        return [copy.answer for copy in copies(self.network, problems, draw)]
+
+    def remark(self, text: str) -> str:
+        """What a reader should know about how typed text is read; may be empty."""
+        return ""
+
+    def shown(self, problem: str, unicode: bool = True) -> str:
+        """The problem as people write it."""
+        return problem
+
+    def spelled(self, answer: str) -> str:
+        """More readable text to stand behind an answer; may be empty."""
+        return ""
+
+    def as_read(self, problem: str) -> Renaming:
+        """The renaming under which the network itself reads a problem."""
+        return Renaming.identity
+
+    def tree(self, problem: str) -> tuple[list[str], list[tuple[int, ...]]] | None:
+        """What stands in the nodes of the problem's tree, and their paths; None: it has no tree."""
+        return None
+
+
+class LogicSubject(Subject):
+    """A network on LTL or propositional logic; the task is the experiment's."""
+
+    noun = "formula"
+
+    def __init__(self, network: Network):
+        super().__init__(network)
+        self.language, self.example = LANGUAGES[self.task], EXAMPLES[self.task]
+
+    def read(self, text: str) -> str:
+        formula = formula_from_text(text, self.language)
+        for name in formula.propositions:
+            if name not in self.names:
+                place = re.search(rf"(?<![a-z0-9_]){name}(?![a-z0-9_])", text)
+                at = place.start() if place else text.find(name)
+                raise FormulaError(text, at, quoted(name), f"one of {' '.join(self.names)}")
+        problem = to_prefix(formula)
+        if self.remark(text):
+            problem = to_prefix(formula.core()).replace("!!", "")  # as in no formula of training
+        if len(problem) > LONGEST:
+            typed = f" ({formula.size} as typed)" * (len(problem) > formula.size)
+            raise ValueError(f"{len(problem)} tokens to read{typed}: at most {LONGEST} here")
+        return problem
+
+    def remark(self, text: str) -> str:
+        formula, known = formula_from_text(text, self.language), self.language.by_token
+        if all(known[token].core for token in formula.tokens() if token in known):
+            return ""
+        spelled = to_infix(formula, unicode=True)
+        return f"{spelled}, rewritten into what the models know: ! & X U 1 0"
+
+    def shown(self, problem: str, unicode: bool = True) -> str:
+        return to_infix(parse_prefix(problem, self.language), unicode=unicode)
+
+    def spelled(self, answer: str) -> str:
+        with suppress(FormulaError):
+            if self.task == "ltl":
+                return f" = {trace_to_infix(parse_trace(answer))}"
+            if answer:
+                pairs = parse_assignment(answer).values
+                return " = " + ", ".join(f"{name} {value}" for name, value in pairs).lower()
+        return ""
+
+    def random(self, rng: np.random.Generator) -> str:
+        """A problem of the generalization set, or of a smaller scale's where that is not there."""
+        name, known = self.experiment.set_name("-generalization"), set(self.vocabulary.tokens)
+        for scale in SCALES[SCALES.index(self.experiment.scale) :: -1]:
+            with suppress(MissingSetError):
+                pairs = read_set(name, scale)["test"]
+                readable = [formula for formula, _ in pairs if set(formula) <= known]
+                return readable[rng.integers(len(readable))]
+        raise MissingSetError(f"{name} is there at no scale: python -m itekit generate {name}")
+
+    def answers(self, problems: Sequence[str], draw: int = 0) -> list[str]:
+        return Solver(self.network, draw).answers(problems)
+
+    def as_read(self, problem: str) -> Renaming:
+        names = self.readable_names
+        return canonical_renaming(problem if self.experiment.canonical else "", names, names)
+
+    def tree(self, problem: str) -> tuple[list[str], list[tuple[int, ...]]]:
+        symbols = {operator.token: operator.symbol for operator in self.language.operators}
+        paths = parse_prefix(problem, self.language).tree_paths()
+        return [symbols.get(token, token) for token in problem], paths
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A model to choose: what the reader sees, its task, the network or the file to load it from"""
+
+    label: str
+    task: str
+    source: Network | Path
+
+    @cached_property
+    def subject(self) -> Subject:
+        """The network on its task; loaded when it is first asked for.
+
+        Raises:
+            CheckpointError: the file is missing or damaged.
+        """
+        network = Network.load(self.source) if isinstance(self.source, Path) else self.source
+        return (Subject if self.task == "copying" else LogicSubject)(network)
+
+
+def shipped_models(folder: Path = CHECKPOINTS) -> list[Model]:
+    """The checkpoints of a folder that have known names, by name, then scale and seed."""
+    found, tasks = [], {prefix: task for task, prefix in PREFIXES.items()}
+    for name in NAMES:
+        for scale in SCALES[::-1]:
+            start = f"{name.replace('/', '-')}-{scale}-s"
+            files = {path.stem.removeprefix(start): path for path in folder.glob(f"{start}*")}
+            for seed in sorted(int(text) for text in files if text.isdigit()):
+                label = f"{name}, {scale} size" + f", seed {seed}" * (seed > 0)
+                task = tasks.get(re.split("[-/]", name)[0], "copying")
+                found.append(Model(label, task, files[str(seed)]))
+    return found
+
+
+def given_models(networks: Mapping[str, Network]) -> list[Model]:
+    """Networks that are in memory, by the name to show."""
+    tasks = {name: getattr(one.experiment, "task", "copying") for name, one in networks.items()}
+    return [Model(name, tasks[name], network) for name, network in networks.items()]
+
+
+class Judge:
+    """Labels of formulas and verdicts on answers, remembered; `close` ends the process.
+
+    Spot and py-aiger are asked in a process of their own, which ends with a question that takes too
+    long; the next question starts another.
+    """
+
+    def __init__(self) -> None:
+        self._pool = Pool(1)
+        self._known: dict[tuple, object] = {}
+
+    def label(self, task: str, problem: str) -> str | None:
+        """A right answer; None if there is none, "time-out" if that is not known."""
+        return problem if task == "copying" else self._ask(task, "solve", problem)
+
+    def verdict(self, task: str, problem: str, answer: str) -> str:
+        """The verdict on an answer: one of `itekit.tasks.verdicts`, or `EMPTY`."""
+        if task == "copying":
+            return EXACT if answer == problem else INCORRECT
+        label = self.label(task, problem)
+        options = (None if label == TIME_OUT else label, *["aiger"] * (task == "propositional"))
+        verdict = self._ask(task, "check", problem, answer, *options)
+        empty = task == "ltl" and verdict == CORRECT and self._ask(task, "is_empty", answer)
+        return EMPTY if empty else verdict
+
+    def close(self) -> None:
+        """End the process; the next question starts a new one."""
+        self._pool.close()
+
+    def _ask(self, task: str, function: str, *values):
+        item = f"itekit.tasks.{task}:{function}", *values
+        if item not in self._known:
+            (self._known[item],) = self._pool.run(call, [item], limit=CPU_SECONDS)
+        return self._known[item]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """One setting of the explorer, and what the network answers to it.
+
+    Attributes:
+        problem: as `Subject.read` gives it.
+        renaming: of the problem's names, applied before the network sees it.
+        draw: number of the random draw of the embedding.
+        remark: what a reader should know about how the problem was read.
+    """
+
+    subject: Subject
+    problem: str
+    renaming: Renaming = Renaming.identity
+    draw: int = 0
+    remark: str = ""
+
+    @cached_property
+    def asked(self) -> str:
+        """The problem as the network sees it, renamed."""
+        return self.renaming(self.problem)
+
+    @cached_property
+    def answer(self) -> str:
+        """The network's answer to `asked`."""
+        return self.subject.answers([self.asked], self.draw)[0]
+
+    @cached_property
+    def plain_answer(self) -> str:
+        """The answer to the problem as it is, without the renaming."""
+        if self.asked == self.problem:
+            return self.answer
+        return self.subject.answers([self.problem], self.draw)[0]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One try of redrawing: its number from 0, the renaming tried, the answer and its verdict."""
+
+    number: int
+    renaming: Renaming
+    answer: str
+    verdict: str
+
+
+def attempts(question: Question, judge: Judge, most: int) -> Iterator[Attempt]:
+    """Redraw and verify: try after try, until an answer is verified."""
+    for number in range(most):
+        renaming, answer = question.subject.attempt(question.asked, number)
+        verdict = judge.verdict(question.subject.task, question.asked, answer)
+        yield Attempt(number, renaming, answer, verdict)
+        if verdict in GOOD:
+            return
+
+
+def renamings_of(subject: Subject, problem: str, variants: int = VARIANTS) -> list[Renaming]:
+    """All renamings of the problem to names that the network can read, or random ones of them.
+
+    They are those on which `evaluation.covariance` measures it.
+
+    Raises:
+        ValueError: the problem has no names, or more than the network can read.
+    """
+    used, names = subject.used(problem), subject.readable_names
+    if not used:
+        raise ValueError(f"this {subject.noun} has no name that could be renamed")
+    if math.perm(len(names), len(used)) <= variants or len(used) > len(names):
+        return list(all_renamings(used, names))
+    return sample_renamings(used, names, variants, np.random.default_rng(TEST_SEED))
+
+
+@dataclass
+class Groups:
+    """The answers to one problem under many renamings, in groups that are the same once undone.
+
+    The groups are alpha-covariance as a picture: 1 - (groups - 1) / (renamings - 1).
+
+    Attributes:
+        undone: the answers so far, one for each renaming.
+        compared: what each of them is compared as.
+    """
+
+    undone: list[str] = field(default_factory=list)
+    compared: list[Hashable] = field(default_factory=list)
+
+    def sorted(self) -> list[tuple[str, list[int]]]:
+        """The first answer of each group and the numbers of its renamings, the largest first."""
+        members: dict[Hashable, list[int]] = {}
+        for number, value in enumerate(self.compared):
+            members.setdefault(value, []).append(number)
+        groups = sorted(members.values(), key=len, reverse=True)
+        return [(self.undone[numbers[0]], numbers) for numbers in groups]
+
+    @property
+    def covariance(self) -> float:
+        """Alpha-covariance over the answers so far, two or more."""
+        return alpha_covariance(self.compared)
+
+
+def grouped(
+    subject: Subject, problem: str, renamings: list[Renaming], draw: int = 0
+) -> Iterator[Groups]:
+    """Answer the problem under each renaming, some at a time; what there is after each step."""
+    groups = Groups()
+    for start in range(0, len(renamings), AT_ONCE):
+        part = renamings[start : start + AT_ONCE]
+        answers = subject.answers([renaming(problem) for renaming in part], draw)
+        for renaming, answer in zip(part, answers, strict=True):
+            groups.undone.append(renaming.inverse()(answer))
+            groups.compared.append(compared(subject.task, groups.undone[-1]))
+        yield groups
