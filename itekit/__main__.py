@@ -6,6 +6,7 @@ imports what does it when it is called, so that a mistyped word is answered at o
 
 import argparse
 import math
+import pkgutil
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,13 +24,6 @@ def run(arguments) -> int:
     if arguments.html:
         print(f"page      {write_page(done, arguments.html)}")
     return 0
-
-
-def batch(arguments) -> int:
-    """Run a list of notebooks, a process for each; 1 if one of them failed."""
-    from itekit.batch import batch_command
-
-    return batch_command(arguments)
 
 
 def train(arguments) -> int:
@@ -76,14 +70,6 @@ def redraw(arguments) -> int:
     return 0
 
 
-def search(arguments) -> int:
-    """Train and evaluate the missing settings of the copying search; 1 if one of them failed."""
-    from itekit.search import search_command
-
-    _device(arguments)
-    return search_command(arguments)
-
-
 def generate(arguments) -> int:
     """Generate a set of solved problems, or go on with one that was interrupted."""
     from itekit.datasets.generate import generate, preset, regenerate
@@ -113,13 +99,6 @@ def sets(arguments) -> int:
     return 0
 
 
-def solving_time(arguments) -> int:
-    """Measure how long Spot takes to solve formulas, and write the result."""
-    from itekit.datasets.solving_time import measure_command
-
-    return measure_command(arguments)
-
-
 def efficiency(arguments) -> int:
     """Measure what the embeddings cost, and write the result."""
     from itekit.efficiency import measure, result_path
@@ -132,18 +111,12 @@ def efficiency(arguments) -> int:
     return 0
 
 
-def llm(arguments) -> int:
-    """Ask a language model, judge its replies, and write the result."""
-    from itekit.llm import llm_command
+def search(arguments) -> int:
+    """Train and evaluate the missing settings of the copying search; 1 if one of them failed."""
+    from itekit.search import search_command
 
-    return llm_command(arguments)
-
-
-def doctor(arguments) -> int:
-    """Print what works here."""
-    from itekit.doctor import main
-
-    return main()
+    _device(arguments)
+    return search_command(arguments)
 
 
 def _device(arguments) -> str:
@@ -206,7 +179,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def make_parser() -> Parser:
-    """The parser; each command sets `function`, which takes the arguments."""
+    """The parser; each command sets `function`, which takes the arguments, or where it is."""
     parser = Parser(prog="itekit", description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     count = at_least(1)
@@ -222,58 +195,65 @@ def make_parser() -> Parser:
     }
     network = "name --scale --seed --device --directory --threads"
 
-    def command(function, shared: str = ""):
-        """Add a command with its function, its docstring as help, and shared options."""
-        name = function.__name__.replace("_", "-")
-        added = commands.add_parser(name, help=function.__doc__.rstrip("."))
+    def command(name: str, function, text: str, shared: str = ""):
+        """Add a command: a function or "module:function", its help, and shared options."""
+        added = commands.add_parser(name, help=text, description=text)
         added.set_defaults(function=function)
         for option in shared.split():
             added.add_argument(option, **options[option])
         return added.add_argument
 
-    add = command(run)
+    add = command("run", run, "execute a notebook headless, with parameters")
     add("notebook")
     add("-p", "--parameter", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"))
     add("--output", metavar="FILE", help="default: reports/ and the notebook's name")
     add("--html", metavar="FILE", help="also write one page that opens in any browser")
     add("--cell-timeout", type=positive, metavar="SECONDS", help="default: no limit")
 
-    add = command(batch, "--dask --threads")
+    text = "run a list of notebooks, a process for each"
+    add = command("batch", "itekit.batch:batch_command", text, "--dask --threads")
     add("list", help="a TOML file (its form: itekit/batch.py)")
     add("--workers", type=count, default=1, help="runs at a time; default: 1")
     add("--cell-timeout", type=positive, metavar="SECONDS", help="default: no limit")
     add("--output", metavar="DIR", help="default: runs/batch/ and the list's name")
     add("--dry-run", action="store_true", help="check the list; say what would run")
 
-    add = command(train, network)
+    add = command("train", train, "train an experiment, or resume it", network)
     add("--publish", action="store_true", help="copy the finished run to data/")
     add("--precision", choices=("float32", "bfloat16"), help="default: bfloat16 on cuda only")
     add("--compile", action=argparse.BooleanOptionalAction, help="default: on cuda only")
 
-    add = command(evaluate, f"{network} --checkpoint")
+    network += " --checkpoint"
+    add = command("evaluate", evaluate, "evaluate a trained experiment", network)
     add("--rope-base", type=positive, metavar="BASE", help="of the rotary positions")
     add("--search", help="of copies: greedy (the default) or published, as the paper's code does")
 
-    add = command(redraw, f"{network} --checkpoint")
+    add = command("redraw", redraw, "solve with several random embeddings, and verify", network)
     add("--tries", type=count, default=10, help="default: 10")
 
-    add = command(search, "--scale --device --threads --dask")
+    text = "the copying search: train and evaluate the settings that are missing"
+    add = command("search", search, text, "--scale --device --threads --dask")
     add("--workers", type=count, default=1, help="settings at a time; default: 1")
     add("--only", type=at_least(0), metavar="N", help="at most N settings")
     add("--directory", metavar="DIR", help="of the result; default: data/results")
     add("--folder", metavar="DIR", help="of checkpoints; default: runs/search")
 
-    add = command(generate, "--scale --seed --dask")
+    add = command(
+        "generate", generate, "generate a set of solved problems", "--scale --seed --dask"
+    )
     add("name", nargs="?", help="a set, such as ltl35 (the command sets lists them)")
     add("--workers", type=count, help="processes; default: one for each core")
     add("--output", metavar="DIR", help="default: runs/sets/NAME-SCALE")
     add("--from-manifest", metavar="FILE", help="make this set again, and compare")
 
-    command(sets)
-    command(solving_time, "--scale --seed --directory")
-    command(efficiency, "--scale --device --threads --directory")
+    command("sets", sets, "list the sets of solved problems")
+    text, function = "measure how long Spot takes to solve", "itekit.datasets.solving_time"
+    command("solving-time", f"{function}:measure_command", text, "--scale --seed --directory")
+    text = "measure what the embeddings cost"
+    command("efficiency", efficiency, text, "--scale --device --threads --directory")
 
-    add = command(llm, "--scale --directory")
+    text = "evaluate a language model on the same problems"
+    add = command("llm", "itekit.llm:llm_command", text, "--scale --directory")
     add("task", choices=("ltl", "prop"))
     add("--base-url", metavar="URL", help="a server; default: the offline model")
     add("--model", metavar="NAME", help="as that server calls it")
@@ -287,7 +267,8 @@ def make_parser() -> Parser:
     add("--parallel", type=count, default=1, help="questions at a time; default: 1")
     add("--threads", type=count, default=1, help="of the offline model; default: 1")
 
-    command(doctor)
+    text = "say what works here, and how to mend the rest"
+    command("doctor", "itekit.doctor:main", text)
     return parser
 
 
@@ -295,7 +276,9 @@ def main(argv: list[str] | None = None) -> int:
     """Run one command; return its exit code."""
     arguments = make_parser().parse_args(argv)
     try:
-        return arguments.function(arguments)
+        function = arguments.function
+        function = pkgutil.resolve_name(function) if isinstance(function, str) else function
+        return function(arguments)
     except (ValueError, OSError, ImportError, RuntimeError) as error:
         code = 1 if isinstance(error, RuntimeError) else 2
         print(f"itekit {arguments.command}: {' '.join(str(error).split())}", file=sys.stderr)

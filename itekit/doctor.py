@@ -151,7 +151,7 @@ def examine(check):
     return name, state, said, note or mend, need is True and not note
 
 
-def main():
+def main(_=None):
     """Print a table of what works; return 0 when every required part does, else 1."""
     print(f"Python {platform.python_version()} at {sys.executable}")
     print(f"{platform.platform()}, {os.cpu_count()} CPUs\n")
