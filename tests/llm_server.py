@@ -5,8 +5,7 @@ import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from itekit.llm.client import LanguageModel, Sampling
-from itekit.llm.questions import Question
+from itekit.llm import LanguageModel, Question, Sampling
 
 Behaviour = Callable[[dict], tuple[int, str, str]]
 """From a request's JSON: status, content type and body; status 0 hangs up, -1 waits for the end."""
@@ -14,20 +13,10 @@ Behaviour = Callable[[dict], tuple[int, str, str]]
 
 def completion(text: str | None, finish: str = "stop") -> tuple[int, str, str]:
     """A chat completion that says `text`."""
-    choice = {
-        "index": 0,
-        "finish_reason": finish,
-        "message": {"role": "assistant", "content": text},
-    }
-    usage = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
-    body = {
-        "id": "1",
-        "object": "chat.completion",
-        "created": 0,
-        "model": "fake",
-        "choices": [choice],
-        "usage": usage,
-    }
+    message = {"role": "assistant", "content": text}
+    choice = {"index": 0, "finish_reason": finish, "message": message}
+    body = {"id": "1", "object": "chat.completion", "created": 0, "model": "fake"}
+    body |= {"choices": [choice], "usage": {"completion_tokens": 2, "total_tokens": 3}}
     return 200, "application/json", json.dumps(body)
 
 
@@ -40,8 +29,7 @@ class FakeServer:
     """Answers each request by the next behaviour, the last one for ever; a context manager.
 
     Attributes:
-        requests: the JSON of every chat request so far.
-        headers: the headers of every chat request so far.
+        requests, headers: the JSON and the headers of every chat request so far.
     """
 
     def __init__(self, *behaviours: Behaviour | tuple[int, str, str]):

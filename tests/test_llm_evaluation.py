@@ -1,35 +1,34 @@
 """Evaluation of language models: known ones get known marks; shipped verdicts are right."""
 
-import argparse
 import json
 import re
 
 import pytest
 from llm_server import FakeServer, completion, model_on
 
-from itekit.commands import llm as llm_command
+from itekit.__main__ import main
 from itekit.datasets.sets import read_set
-from itekit.llm.evaluation import Effort, LanguageModelEvaluation
-from itekit.llm.judging import count_empty, judge
-from itekit.llm.results import load_result, measure
-from itekit.llm_widgets import AskPanel
-from itekit.logic.operators import PROPOSITIONAL
+from itekit.files import read_json
+from itekit.llm import Effort, LanguageModelEvaluation, judged, load_result, measure
+from itekit.logic.formulas import LANGUAGES, to_prefix
+from itekit.logic.infix import parse_infix, trace_to_infix
+from itekit.logic.traces import parse_trace
 from itekit.results import RESULTS, MissingResultError
 from itekit.tasks import ltl, propositional
 
 
+def formula_of(request):
+    text = request["messages"][0]["content"]
+    return "ltl" if "LTL" in text else "propositional", text.splitlines()[-2][len("Formula: ") :]
+
+
 def solver(request):
     """A language model that is our own solver: always right."""
-    text = request["messages"][0]["content"]
-    infix = re.search(r"Your Turn\nFormula: (.+)", text)[1]
-    from itekit.logic.infix import parse_infix
-    from itekit.logic.infix_traces import trace_to_infix
-    from itekit.logic.traces import parse_trace
-
-    if "LTL" in text:
-        label = ltl.solve("".join(parse_infix(infix).tokens()))
-        return completion(trace_to_infix(parse_trace(label)))
-    label = propositional.solve("".join(parse_infix(infix, PROPOSITIONAL).tokens()))
+    task, infix = formula_of(request)
+    formula = to_prefix(parse_infix(infix, LANGUAGES[task]))
+    if task == "ltl":
+        return completion(trace_to_infix(parse_trace(ltl.solve(formula))))
+    label = propositional.solve(formula)
     values = zip(label[::2], label[1::2], strict=True)
     return completion(json.dumps({name: value == "1" for name, value in values}))
 
@@ -46,7 +45,9 @@ def test_a_model_that_is_always_right_gets_full_marks(task, tmp_path):
     assert found["test"]["samples"] == 6 == len(found["replies"])
     grid = found["generalization"]
     assert grid["samples"] == grid["correct"] and grid["mean_correct_cells"] == 1
+    assert max(map(max, grid["samples"])) == 1
     cells = found["alpha_covariance_training"]["by_propositions"]
+    assert all(set(cell) == {"mean", "mean_text", "samples", "formulas"} for cell in cells.values())
     if task == "propositional":  # its labels are fixed by the formula up to renaming
         assert {cell["mean"] for cell in cells.values()} == {1.0}
     json.dumps(made)
@@ -68,8 +69,7 @@ def test_a_model_that_hangs_on_names_has_no_alpha_covariance(tmp_path):
     """It answers with the first letter of the alphabet that the formula has, whatever it means."""
 
     def first(request):
-        infix = re.search(r"Your Turn\nFormula: (.+)", request["messages"][0]["content"])[1]
-        names = sorted(set(re.findall("[a-z]", infix.replace("xor", ""))))
+        names = sorted(set(re.findall("[a-z]", formula_of(request)[1].replace("xor", ""))))
         return completion(f'{{"{names[0]}": true}}')
 
     with FakeServer(first) as server:
@@ -80,69 +80,40 @@ def test_a_model_that_hangs_on_names_has_no_alpha_covariance(tmp_path):
     assert cells["2"]["mean"] < 1 and cells["3"]["mean"] < 1
 
 
+@pytest.mark.parametrize("numbers", [(0, 0, 1), (-1, 0, 1), (1, -1, 1), (1, 0, -1)])
+def test_numbers_of_problems_that_make_no_sense(numbers):
+    with pytest.raises(ValueError, match=r"(samples|cell|renamed) must be . or more, found"):
+        Effort(*numbers)
+
+
+@pytest.mark.parametrize("path", sorted(RESULTS.glob("llm-*.json")), ids=lambda path: path.stem)
+def test_shipped_verdicts_are_what_the_checkers_say_of_the_shipped_replies(path):
+    shipped = read_json(path)
+    model, task, held = shipped["model"]["name"], shipped["task"], shipped["held_to_form"]
+    assert load_result(model, task, shipped["scale"], held) == shipped
+    said, test = shipped["result"]["replies"], shipped["result"]["test"]
+    problems = read_set(test["set"], shipped["scale"])["test"][: test["samples"]]
+    assert [(one["formula"], one["label"]) for one in said] == problems
+    found = judged(task, problems, [one["reply"] for one in said])
+    assert found.verdicts == [one["verdict"] for one in said]
+    assert test["verdicts"] == {v: found.verdicts.count(v) for v in test["verdicts"]}
+    assert test.get("empty", 0) == sum(found.good) - sum(found.solved)
+    assert shipped["model"]["n_params"] > 1e6 and shipped["evaluated"]["hardware"]
+
+
 def test_a_result_that_is_not_there_says_the_command():
     with pytest.raises(MissingResultError, match="python -m itekit llm prop --scale lab"):
         load_result("no such model", "propositional", "lab")
 
 
-@pytest.mark.parametrize("path", sorted(RESULTS.glob("llm-*.json")), ids=lambda path: path.stem)
-def test_shipped_verdicts_are_what_the_checkers_say_of_the_shipped_replies(path):
-    shipped = json.loads(path.read_text(encoding="utf-8"))
-    said = shipped["result"]["replies"]
-    columns = [[one[key] for one in said] for key in ("formula", "reply", "label", "verdict")]
-    formulas, replies, labels, verdicts = columns
-    assert judge(shipped["task"], formulas, replies, labels) == verdicts
-    test = shipped["result"]["test"]
-    assert [test["verdicts"][v] for v in test["verdicts"]] == [
-        verdicts.count(v) for v in test["verdicts"]
-    ]
-    if shipped["task"] == "ltl":
-        assert count_empty(replies, verdicts) == test["empty"]
-    problems = read_set(test["set"], shipped["scale"])["test"][: test["samples"]]
-    assert list(zip(formulas, labels, strict=True)) == problems
-    assert shipped["model"]["n_params"] > 1e6 and shipped["evaluated"]["hardware"]
-
-
-def run_command(*arguments):
-    parser = argparse.ArgumentParser()
-    llm_command.add(parser.add_subparsers())
-    chosen = parser.parse_args(["llm", *arguments])
-    return chosen.function(chosen)
-
-
 def test_the_command_writes_a_result(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("itekit.llm.evaluation.KEEP", tmp_path)
+    monkeypatch.setattr("itekit.llm.KEEP", tmp_path)
     with FakeServer(solver) as server:
         options = ["--base-url", server.base_url, "--model", "Fake 1.0", "--samples", "2"]
-        place = ["--directory", str(tmp_path)]
-        assert run_command("prop", "--scale", "smoke", *options, *place) == 0
-    written = json.loads((tmp_path / "llm-fake-1-0-prop-smoke.json").read_text())
+        place = ["--scale", "smoke", "--directory", str(tmp_path)]
+        assert main(["llm", "prop", *options, *place]) == 0
+    written = read_json(tmp_path / "llm-fake-1-0-prop-smoke.json")
     assert (tmp_path / "llm-fake-1-0-prop").is_dir()  # the replies
     assert written["result"]["test"]["samples"] == 2 and "100.0%" in capsys.readouterr().out
-    with pytest.raises(ValueError, match="--model"):
-        run_command("ltl", "--base-url", "http://localhost:1/v1")
-
-
-# the panel
-
-
-def test_the_panel_shows_what_is_sent_the_reply_and_the_verdict():
-    with FakeServer(completion("b; <c>; cycle{1}"), completion("b; c; cycle{1}")) as server:
-        panel = AskPanel(model_on(server))
-        assert "Formula: a U (b &amp; Xc)" in panel.answer.value and not server.requests
-        panel.button.click()
-        panel.asking.join()
-        assert "&lt;c&gt;" in panel.answer.value and "<b>invalid</b>" in panel.answer.value
-        panel.button.click()
-        panel.asking.join()
-        assert "<b>correct</b>" in panel.answer.value
-        panel.text.value = "a U"
-        assert 'role="alert"' in panel.answer.value
-        panel.text.value = "hello U b"
-        assert "single letters, found &#x27;hello&#x27;" in panel.answer.value
-        panel.task.value, panel.text.value = "propositional", "a ^ b | c"
-        assert "(a xor b) | c" in panel.answer.value
-    panel.model = None
-    panel.button.click()
-    panel.asking.join()
-    assert "make llm" in panel.answer.value
+    assert main(["llm", "ltl", "--base-url", "http://localhost:1/v1"]) == 2
+    assert "--model" in capsys.readouterr().err

@@ -1,0 +1,422 @@
+"""The copying search: which embedding settings copy best, and what that correlates with.
+
+Paper, appendices "Hyperparameter Search" and "Sensitivity to randomness in embeddings": method of
+random vectors × d_beta × which of f_bn, f_fn and AdaCos are on, and two baselines; each with at
+least three seeds. `lab` is a part of that table with shorter trainings; `smoke` is what tests run.
+
+data/results/copying-search-SCALE.json is a list with a record for each finished setting: the fields
+of `Setting`, "edit_distance" (the mean over the validation grid and all draws), and "result",
+"experiment", "trained" and "evaluated" as in the other result files. A training in progress has a
+folder with its checkpoint, so that one that was killed goes on there.
+"""
+
+import math
+import shutil
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from scipy.stats import pearsonr
+
+from itekit.evaluation import VALIDATION_SEED, GridEvaluation
+from itekit.experiments import (
+    CopyingExperiment,
+    TrainingConfig,
+    experiment,
+    from_json,
+    resolve_scale,
+)
+from itekit.files import command, locked, read_json, write_json
+from itekit.random_vectors import METHODS
+from itekit.results import RESULTS, RUNS, evaluated
+from itekit.tasks.copying import EvaluationGrid
+from itekit.training import Network, Trainer
+from itekit.workers import TaskError, cluster, run
+
+FOLDER = RUNS / "search"
+BASELINES = ("full-vocabulary", "alpha-renaming")
+FEATURES = ("f_bn", "f_fn", "adacos")
+KEYS = ("method", "d_beta", *FEATURES)
+FACTORS = (*METHODS, "d_beta", *FEATURES)
+ENOUGH = 3  # records for a correlation
+OTHER_BASE = 1_000_000.0  # of RoPE, at which no offset looks like another (notebook 05, part 11)
+OTHER_DRAWS = 3
+
+ALL, NONE = (True, True, True), (False, False, False)
+# f_bn, f_fn, AdaCos: the rows of the paper's tables, from top to bottom
+ROWS = (ALL, (False, True, True), (True, True, False), (False, True, False), (True, False, False))
+ROWS += (NONE,)
+BASELINE_ROWS = ((False, True, True), (False, True, False), NONE)
+D_BETA = {  # of the paper's columns
+    "normal": (2, 4, 8, 16, 32),
+    "neighboring_points": (4, 6, 8, 16, 32),
+    "hypercube_vertices": (5, 6, 8, 16, 32),
+}
+LAB_TRAINING = TrainingConfig(3000, 64, warmup=200, validate_every=500, checkpoint_every=250)
+# scale -> what differs from copying-5-10/proposed of that scale
+SIZES = {
+    "smoke": {},
+    "lab": {"training": LAB_TRAINING, "grid": EvaluationGrid(samples=5, stride=3), "draws": 10},
+    "paper": {},
+}
+Record = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One training of the search: what is on, and its seed.
+
+    `method` is one of `random_vectors.METHODS` with a random part of `d_beta` numbers, or one of
+    BASELINES, which have none (`d_beta` 0); ValueError otherwise.
+    """
+
+    method: str
+    d_beta: int
+    f_bn: bool
+    f_fn: bool
+    adacos: bool
+    seed: int = 0
+
+    def __post_init__(self):
+        if self.method not in METHODS + BASELINES:
+            known = ", ".join(METHODS + BASELINES)
+            raise ValueError(f"unknown method {self.method!r}: expected one of {known}")
+        if self.is_baseline and (self.d_beta or self.f_bn):
+            raise ValueError(f"{self.method} has no random part: d_beta and f_bn do not apply")
+
+    @classmethod
+    def of(cls, record: Record) -> "Setting":
+        """The setting that a record is about; of seed 0 where the record tells none."""
+        names = [field.name for field in fields(cls) if field.name in record]
+        return cls(**{name: record[name] for name in names})
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether the embedding is learned, with no random part."""
+        return self.method in BASELINES
+
+    @property
+    def on(self) -> str:
+        """What is on, as in the keys of the paper's table: "f_bn+f_fn+adacos", or "none"."""
+        return "+".join(name for name in FEATURES if getattr(self, name)) or "none"
+
+    @property
+    def column(self) -> str:
+        """The column of the paper's table: "hypercube_vertices-6", or the baseline."""
+        return self.method if self.is_baseline else f"{self.method}-{self.d_beta}"
+
+    def experiment(self, scale: str | None = None) -> CopyingExperiment:
+        """The experiment copying-5-10/search-COLUMN-ON at a scale; its slug names the setting.
+
+        Raises:
+            ValueError: settings that contradict each other, such as AdaCos without f_fn.
+        """
+        variant = self.method if self.is_baseline else "proposed"
+        made = experiment(f"copying-5-10/{variant}", scale, self.seed)
+        embedding = replace(made.embedding, f_fn=self.f_fn)
+        if not self.is_baseline:
+            embedding = replace(embedding, method=self.method, d_beta=self.d_beta, f_bn=self.f_bn)
+        return replace(
+            made,
+            name=f"copying-5-10/search-{self.column}-{self.on}",
+            embedding=embedding,
+            model=replace(made.model, normalize_features=self.f_fn),
+            adacos=self.adacos,
+            **SIZES[made.scale],
+        )
+
+
+def search_settings(scale: str | None = None) -> tuple[Setting, ...]:
+    """All settings of the search at a scale: those with random parts first, then the baselines.
+
+    Paper size: 15 columns × 6 rows × 3 seeds = 270 (the paper, with at least three seeds a setting,
+    has 277), and 2 baselines × 3 rows × 3 seeds = 18, which the paper does not count.
+    """
+    scale = resolve_scale(scale)
+    if scale == "smoke":
+        some = [Setting(m, d, *on) for m in METHODS for d, on in ((8, ALL), (16, NONE))]
+        return (*some, Setting("alpha-renaming", 0, *BASELINE_ROWS[0]))
+    seeds, columns = (0, 1, 2), D_BETA
+    if scale == "lab":
+        seeds, columns = (0,), dict.fromkeys(METHODS, (8, 32))
+    places = [(method, d_beta) for method, widths in columns.items() for d_beta in widths]
+    own = [Setting(*place, *on, seed) for seed in seeds for on in ROWS for place in places]
+    baselines = [Setting(b, 0, *on, s) for s in seeds for b in BASELINES for on in BASELINE_ROWS]
+    return (*own, *baselines)
+
+
+def result_path(scale: str | None = None, directory: Path = RESULTS) -> Path:
+    """The file with the records of a search."""
+    return Path(directory) / f"copying-search-{resolve_scale(scale)}.json"
+
+
+def load_search(scale: str | None = None, directory: Path = RESULTS) -> list[dict]:
+    """The records of a search that are there, in the order of `search_settings`; [] if none.
+
+    Raises:
+        ValueError: a damaged file, or a record that was made with other settings than today's.
+    """
+    scale, path = resolve_scale(scale), result_path(scale, directory)
+    if not path.exists():
+        return []
+    try:
+        found = {Setting.of(record): record for record in read_json(path, list)}
+        made = {setting: from_json(record["experiment"]) for setting, record in found.items()}
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path}: damaged results of a search ({error!r})") from error
+    for setting in made:
+        if made[setting] != setting.experiment(scale):
+            raise ValueError(
+                f"{path}: {setting} was made with other settings than the search has now at "
+                f"{scale} size; move the file away, or choose another directory"
+            )
+    order = {setting: place for place, setting in enumerate(search_settings(scale))}
+    return [found[setting] for setting in sorted(found, key=lambda s: order.get(s, len(order)))]
+
+
+def missing(scale: str | None = None, directory: Path = RESULTS) -> list[Setting]:
+    """The settings of a search without a record."""
+    done = {Setting.of(record) for record in load_search(scale, directory)}
+    return [setting for setting in search_settings(scale) if setting not in done]
+
+
+def evaluate_setting(network: Network) -> dict:
+    """The evaluation on the validation grid, and the same weights with another base of RoPE.
+
+    Returns:
+        what `GridEvaluation.run` gives, and "other_base": the mean edit distance with
+        `OTHER_BASE`, over at most `OTHER_DRAWS` draws.
+    """
+    found = GridEvaluation(network, VALIDATION_SEED, progress=False).run()
+    other = GridEvaluation(network.with_rope_base(OTHER_BASE), VALIDATION_SEED, progress=False)
+    means = [np.nanmean(other.grid(draw)) for draw in range(min(other.draws, OTHER_DRAWS))]
+    return found | {"other_base": float(np.mean(means))}
+
+
+def run_setting(
+    setting: Setting,
+    scale: str | None = None,
+    folder: Path = FOLDER,
+    device: str | None = None,
+    threads: int | None = None,
+) -> dict:
+    """Train a setting, or go on with it, and evaluate it: the record.
+
+    `folder`/SLUG then holds the record alone, in case that whoever asked for it is gone.
+
+    Args:
+        device: "cpu" or "cuda"; None takes cuda where there is one.
+        threads: of the CPU; None leaves torch as it is.
+
+    Raises:
+        BlockingIOError: another process is training this setting.
+        TrainingDivergedError: the loss became NaN or infinite.
+    """
+    if threads:
+        torch.set_num_threads(threads)
+    made = setting.experiment(scale)
+    kept = Path(folder) / made.slug / "record.json"
+    if kept.exists() and from_json((record := read_json(kept, dict))["experiment"]) == made:
+        return record
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    result = evaluated(Trainer(made, kept.parent, device).run(progress=False), evaluate_setting)
+    record = asdict(setting) | {"edit_distance": result["result"]["mean_edit_distance"]}
+    record |= {key: result[key] for key in ("result", "experiment", "trained", "evaluated")}
+    write_json(kept, record)
+    for path in kept.parent.iterdir():
+        if path != kept:
+            path.unlink()
+    return record
+
+
+def search(
+    scale: str | None = None,
+    only: int | None = None,
+    *,
+    directory: Path = RESULTS,
+    folder: Path = FOLDER,
+    workers: int = 1,
+    client=None,
+    device: str | None = None,
+    threads: int | None = None,
+) -> Iterator[tuple[Setting, dict | TaskError]]:
+    """Run the settings without a record, and write the record of each when it is done.
+
+    Args:
+        only: at most so many settings.
+        directory: of the file with the records.
+        folder: of the trainings in progress; the workers of a cluster go on with one another's only
+            where they share it.
+        workers: settings at a time, each in a process; 1: in this one.
+        client: of a Dask cluster (`workers.cluster`), whose workers take their place.
+        device, threads: see `run_setting`; one thread where there are several workers.
+
+    Yields:
+        each setting with its record, or with the error that it ended with.
+
+    Raises:
+        ValueError: as `load_search`; or a cluster's workers have several threads, and two networks
+            built at a time in one process would share torch's random numbers.
+        BlockingIOError: another search is at work in the folder.
+    """
+    scale, folder = resolve_scale(scale), Path(folder).absolute()
+    options = {"device": device, "threads": threads or (1 if workers > 1 else None)}
+    if client and max(client.nthreads().values()) > 1:
+        raise ValueError("workers need one thread each: dask worker ... --nthreads 1")
+    with locked(folder):
+        todo = missing(scale, directory)[:only]
+        job = partial(run_setting, scale=scale, folder=folder, **options)
+        with closing(run(job, todo, workers=workers, client=client, keep_errors=True)) as outcomes:
+            for setting, outcome in zip(todo, outcomes, strict=True):
+                if isinstance(outcome, dict):
+                    for part in ("trained", "evaluated"):  # a worker knows only its own command
+                        outcome[part] = outcome[part] | {"command": command()}
+                    known = load_search(scale, directory)
+                    write_json(result_path(scale, directory), [*known, outcome])
+                    shutil.rmtree(folder / setting.experiment(scale).slug, ignore_errors=True)
+                yield setting, outcome
+
+
+def search_command(arguments) -> int:
+    """`python -m itekit search`: prints each setting as it is done; 1 if one of them failed."""
+    scale, directory = resolve_scale(arguments.scale), arguments.directory or RESULTS
+    count, left, failed = len(search_settings(scale)), len(missing(scale, directory)), 0
+    print(f"{count} settings at {scale} size, {count - left} done before", flush=True)
+    places = {"directory": directory, "folder": arguments.folder or FOLDER}
+    options = {"workers": arguments.workers, "device": arguments.device}
+    with cluster(arguments.dask) if arguments.dask else nullcontext() as client:
+        options |= {"client": client, "threads": arguments.threads}
+        for setting, outcome in search(scale, arguments.only, **places, **options):
+            line = f"{setting.column:22} {setting.on:18} seed {setting.seed}"
+            if isinstance(outcome, dict):
+                left -= 1
+                seconds = outcome["trained"]["seconds"] + outcome["evaluated"]["seconds"]
+                line += f"  {outcome['edit_distance']:6.2f}  {seconds:6.0f} s"
+            else:
+                failed, line = 1, f"{line}  failed: {outcome}"
+            print(f"{count - left:3}/{count}  {line}", flush=True)
+    print(f"result    {result_path(scale, directory)}")
+    return failed
+
+
+def proposed(records: Sequence[Record]) -> list[Record]:
+    """The records with random parts: the baselines left out."""
+    return [record for record in records if record["method"] in METHODS]
+
+
+def search_table(records: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
+    """The paper's table: a row for what is on, a column for each method and d_beta.
+
+    Returns:
+        the head and the rows as text, for `results.markdown_table`; the best seed of each setting,
+        "" where there is none.
+    """
+    order = [*METHODS, *dict.fromkeys(r["method"] for r in records)]
+    cells, columns = {}, set()
+    for record in sorted(records, key=lambda r: r["edit_distance"], reverse=True):
+        setting = Setting.of(record)
+        cells[setting.on, setting.column] = f"{record['edit_distance']:.1f}"
+        columns.add((order.index(setting.method), setting.d_beta, setting.column))
+    names = [name for *_, name in sorted(columns)]
+    rows = [Setting("normal", 8, *on).on for on in ROWS]
+    table = [[row, *(cells.get((row, name), "") for name in names)] for row in rows]
+    return ["on", *names], [row for row in table if any(row[1:])]
+
+
+def correlations(
+    records: Sequence[Record], of: str = "edit_distance"
+) -> dict[str, tuple[float, float]]:
+    """Pearson's coefficient of each factor with the edit distance, and its p-value.
+
+    A method, and a feature that is on, count 1, else 0: the coefficient is then the point-biserial
+    one.  Baselines are left out; a factor that is the same in all records has no entry.
+
+    Args:
+        of: the key of another figure than "edit_distance".
+
+    Returns:
+        {factor: (r, p)}, in the order of the paper; r < 0: more of it, fewer errors.  The p-value
+        is two-sided, for independent records and no correlation.
+
+    Raises:
+        ValueError: fewer than three records with random parts.
+    """
+    records, found = proposed(records), {}
+    if len(records) < ENOUGH:
+        raise ValueError(f"correlations need {ENOUGH} records or more, found {len(records)}")
+    distances = [record[of] for record in records]
+    for factor in FACTORS:
+        values = [float(r["method"] == factor if factor in METHODS else r[factor]) for r in records]
+        if len(set(values)) > 1 and len(set(distances)) > 1:
+            found[factor] = tuple(map(float, pearsonr(values, distances)))
+    return found
+
+
+def pairs(records: Sequence[Record], feature: str) -> list[tuple[Record, Record]]:
+    """Records that differ in one feature alone: (off, on), with the same seed.
+
+    A correlation mixes f_fn with AdaCos, which needs it; pairs do not. ValueError: not a feature.
+    """
+    if feature not in FEATURES:
+        raise ValueError(f"unknown feature {feature!r}: expected one of {', '.join(FEATURES)}")
+
+    def key(record: Record) -> tuple:
+        return (*(record[name] for name in KEYS if name != feature), record.get("seed"))
+
+    off = {key(record): record for record in records if not record[feature]}
+    return [(off[key(r)], r) for r in records if r[feature] and key(r) in off]
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """How much the random draw matters to one model (paper, "Sensitivity to randomness ...").
+
+    Attributes:
+        min, mean, max, std: of the mean edit distance over the draws; the sample deviation.
+        median_choice: that of the draw with the median cross-entropy.
+    """
+
+    min: float
+    mean: float
+    max: float
+    std: float
+    median_choice: float
+
+    @property
+    def difference(self) -> float:
+        """The median choice against the mean, in per cent; NaN if the mean is 0."""
+        return 100 * (self.median_choice - self.mean) / self.mean if self.mean else math.nan
+
+
+def sensitivity(result: Mapping) -> Sensitivity:
+    """The sensitivity of a result: of `results.load_result`, or of a record of the search.
+
+    Raises:
+        ValueError: the result has a single draw, or not all of its draws were decoded.
+    """
+    draws = [draw["mean_edit_distance"] for draw in result["result"]["draws"]]
+    if len(draws) < 2 or None in draws:
+        raise ValueError(
+            "sensitivity needs the edit distance of two random draws or more, "
+            f"found {sum(draw is not None for draw in draws)}"
+        )
+    chosen = result["result"]["median_draw_mean_edit_distance"]
+    return Sensitivity(
+        min(draws), statistics.mean(draws), max(draws), statistics.stdev(draws), chosen
+    )
+
+
+def pooled_std(found: Sequence[Sensitivity]) -> float:
+    """The pooled standard deviation over draws, of models with as many draws each.
+
+    Raises:
+        ValueError: no models.
+    """
+    if not found:
+        raise ValueError("pooled_std needs a model or more, found none")
+    return math.sqrt(statistics.mean(one.std**2 for one in found))
