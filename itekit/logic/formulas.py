@@ -34,7 +34,6 @@ ALIASES = {"<->": "=", "->": ">", "xor": "^"}
 _NAME = re.compile("(?!(?:true|false|xor)$)[a-z][a-z0-9_]*")  # the three mean something in infix
 _WORD = re.compile(r"\S+")
 _ALIAS = re.compile("|".join(ALIASES))
-_LETTERS = frozenset(ascii_lowercase)
 
 
 @dataclass(frozen=True)
@@ -67,6 +66,11 @@ class Language:
     def tokens(self) -> tuple[str, ...]:
         """The prefix tokens of all operators."""
         return tuple(self.by_token)
+
+    @cached_property
+    def one_character(self) -> frozenset[str]:
+        """The prefix tokens of all operators, and the names of one letter."""
+        return frozenset([*self.by_token, *ascii_lowercase])
 
 
 _OPERATORS = [  # binding and associativity are Spot's
@@ -107,6 +111,7 @@ ARITY = {operator.token: operator.arity for operator in LTL.operators}
 _CHANGE = {token: arity - 1 for token, arity in ARITY.items()}
 
 
+@lru_cache(maxsize=4096)
 def is_name(text: str) -> bool:
     """Whether an atomic proposition can be called so.
 
@@ -350,10 +355,10 @@ def split(text: str | Sequence[str]) -> Sequence[str]:
 
 def join(tokens: Sequence[str]) -> str:
     """Tokens as text: one character each, or with blanks if one of them is longer."""
-    if all(len(token) == 1 for token in tokens):
-        return "".join(tokens)
-    text = " ".join(tokens)
-    return text if " " in text else f"{text} "  # the blank says that this is one token
+    text = "".join(tokens)
+    if len(text) == len(tokens):
+        return text
+    return " ".join(tokens) if len(tokens) > 1 else f"{text} "  # the blank: this is one token
 
 
 def positions(text: str, start: int, stop: int) -> list[tuple[str, int]]:
@@ -388,25 +393,24 @@ def read_tokens(
     respelled = split(_ALIAS.sub(lambda match: ALIASES[match[0]], text))
     if is_formula(respelled, language, propositions):
         return respelled
-    explain(text, 0, len(text), language, propositions)
-    return tokens  # never reached: the tokens are no formula
+    return explain(text, 0, len(text), language, propositions)
 
 
 def is_formula(
     tokens: Sequence[str], language: Language, propositions: Collection[str] | None = None
 ) -> bool:
     """Whether tokens are exactly one formula of the language, neither too large nor too deep."""
-    missing = 1
+    missing, change = 1, _CHANGE.get
     for token in tokens:
         if not missing:
             return False
-        missing += _CHANGE.get(token, -1)
+        missing += change(token, -1)
     if missing or (len(tokens) > MAX_DEPTH and not _fits(tokens)):
         return False
+    if propositions is None and language.one_character.issuperset(tokens):
+        return True
     names = set(tokens).difference(language.by_token)
-    if propositions is not None:
-        return names.issubset(propositions)
-    return names <= _LETTERS or all(map(is_name, names))
+    return all(map(is_name, names)) if propositions is None else names.issubset(propositions)
 
 
 def _fits(tokens: Sequence[str]) -> bool:
@@ -422,11 +426,11 @@ def _fits(tokens: Sequence[str]) -> bool:
 
 def explain(
     text: str, start: int, stop: int, language: Language, propositions: Collection[str] | None
-) -> None:
-    """Read a part of a text from left to right and say why it is no formula, if it is none.
+) -> list[str]:
+    """The tokens of a part of a text, read from left to right to say what is wrong with them.
 
     Raises:
-        FormulaError: about the whole text.
+        FormulaError: the part is not exactly one formula; the position is one in the whole text.
     """
     end = "the end" if stop == len(text) else quoted(text[stop])
     pending: list[list] = []  # operator, its position, the number of its operand that comes next
@@ -439,7 +443,8 @@ def explain(
         which = "the" if ARITY[token] == 1 else ("the first", "the second")[number - 1]
         return f" ({which} operand of {token!r} at position {position})"
 
-    for count, (token, position) in enumerate(positions(text, start, stop), 1):
+    tokens = positions(text, start, stop)
+    for count, (token, position) in enumerate(tokens, 1):
         if complete:
             before = text[start:position].strip()
             whole = repr(before) if len(before) < 30 else "what stands before it"
@@ -471,3 +476,4 @@ def explain(
         complete = not pending
     if not complete:
         raise FormulaError(text, stop, end, f"a formula{place()}")
+    return [token for token, _ in tokens]

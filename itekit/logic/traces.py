@@ -142,12 +142,19 @@ def read_trace(text: str | Sequence[str], *, propositions: Collection[str] | Non
         FormulaError: the text is not a trace.
     """
     text = text if isinstance(text, str) else join([str(token) for token in text])
-    spans, start = cut(text)
-    steps = [text[begin:end] for begin, end in spans]
-    steps = list(map(str.split, steps)) if " " in text else steps
-    for step, span in zip(steps, spans, strict=True):
-        if not is_formula(step, STEPS, propositions):
-            explain(text, *span, STEPS, propositions)
+    head, _, rest = text.partition("{")
+    *steps, gap = head.split(";")
+    start = len(steps)
+    steps += rest[:-1].split(";")
+    if " " in text:
+        steps = list(map(str.split, steps))
+    if (
+        gap.strip()
+        or not rest.endswith("}")
+        or not all(is_formula(step, STEPS, propositions) for step in steps)
+    ):
+        spans, start = cut(text)
+        steps = [explain(text, *span, STEPS, propositions) for span in spans]
     return steps, start
 
 
@@ -172,11 +179,7 @@ def cut(text: str, word: str = "") -> tuple[list[tuple[int, int]], int]:
     if rest := text[closing + 1 :].lstrip():
         position = len(text) - len(rest)
         raise FormulaError(text, position, quoted(rest[0]), "the end: the trace is complete")
-    prefix = _between(text, 0, before - 1) if before else []
-    return [*prefix, *_between(text, opening + 1, closing)], len(prefix)
-
-
-def _between(text: str, begin: int, end: int) -> list[tuple[int, int]]:
-    """The parts of text[begin:end] that semicolons separate."""
-    ends = [*(place for place in range(begin, end) if text[place] == ";"), end]
-    return list(zip([begin, *(place + 1 for place in ends)], ends, strict=False))
+    stops = [place for place in range(closing) if text[place] == ";" or place == opening]
+    starts = [0, *(place + 1 for place in stops)]
+    spans = [span for span in zip(starts, [*stops, closing], strict=True) if span[1] != opening]
+    return spans, text.count(";", 0, opening)

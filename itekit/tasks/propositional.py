@@ -26,6 +26,7 @@ from collections.abc import Sequence
 
 from itekit.logic import aiger_bridge, truth_tables
 from itekit.logic.formulas import (
+    ARITY,
     PROPOSITIONAL,
     FormulaError,
     from_tokens,
@@ -115,7 +116,7 @@ def _check_method(method: str) -> None:
 def _read(formula: Text) -> tuple[Sequence[str], list[str]]:
     """The formula's tokens, and its propositions by first appearance."""
     tokens = read_tokens(formula, PROPOSITIONAL)
-    return tokens, [name for name in dict.fromkeys(tokens) if name not in PROPOSITIONAL.by_token]
+    return tokens, [name for name in dict.fromkeys(tokens) if name not in ARITY]
 
 
 def _implicant(formula: Text) -> dict[str, bool] | None:
