@@ -149,25 +149,17 @@ def _network(arguments):
     return load_network(arguments.name, arguments.scale, arguments.seed).to(device)
 
 
-def at_least(least: int):
-    """A type for argparse: a whole number that is not below `least`."""
+def at_least(least: int, kind: type = int):
+    """A type for argparse: a finite number that is not below `least`."""
 
-    def number(text: str) -> int:
-        if not text.lstrip("-").isdigit() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"expected {least} or more, found {text!r}")
-        return int(text)
+    def number(text: str):
+        try:
+            if least <= kind(text) < math.inf:
+                return kind(text)
+        except ValueError:
+            pass
+        raise argparse.ArgumentTypeError(f"expected a number from {least} on, found {text!r}")
 
-    return number
-
-
-def positive(text: str) -> float:
-    """A type for argparse: a finite number above 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"expected a finite number above 0, found {text!r}")
     return number
 
 
@@ -182,7 +174,7 @@ def make_parser() -> Parser:
     """The parser; each command sets `function`, which takes the arguments, or where it is."""
     parser = Parser(prog="itekit", description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    count = at_least(1)
+    count, positive = at_least(1), at_least(1, float)
     options = {
         "name": {"help": "an experiment, such as copying-5-10/proposed"},
         "--scale": {"help": "smoke, lab or paper; default: ITEKIT_SCALE, else lab"},
