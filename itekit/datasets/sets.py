@@ -15,7 +15,7 @@ from pathlib import Path
 
 from itekit.datasets.presets import NAMES, PLAIN, Derivation, Pair, folder_name, preset
 from itekit.files import atomic_path, read_json
-from itekit.logic.formulas import ALIASES, LANGUAGES, parse_prefix, to_prefix
+from itekit.logic.formulas import ALIASES, LANGUAGES, join, read_tokens
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED, OWN = ROOT / "data" / "sets", ROOT / "runs" / "sets"
@@ -114,7 +114,7 @@ def read_pairs(path: Path, task: str, *, propositions: Collection[str] | None = 
             file, a formula without its label, a damaged archive; or an unknown task.
         OSError: the file cannot be read.
     """
-    from itekit.logic.traces import parse_trace
+    from itekit.logic.traces import read_trace
     from itekit.logic.truth_tables import parse_assignment
 
     if task not in LANGUAGES:
@@ -123,18 +123,18 @@ def read_pairs(path: Path, task: str, *, propositions: Collection[str] | None = 
     if not text:
         raise ValueError(f"{path}: an empty file, expected a formula")
     kinds = ("a formula", "a trace" if task == "ltl" else "an assignment")
-    parse_label = parse_trace if task == "ltl" else parse_assignment
+    read_label = read_trace if task == "ltl" else parse_assignment
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     for place, line in enumerate(lines):
         try:
             if not line:
                 raise ValueError(f"an empty line, expected {kinds[place % 2]}")
             if place % 2:
-                parse_label(line, propositions=propositions)
+                read_label(line, propositions=propositions)
                 continue
-            formula = parse_prefix(line, LANGUAGES[task], propositions=propositions)
+            tokens = read_tokens(line, LANGUAGES[task], propositions=propositions)
             if any(spelling in line for spelling in ALIASES):
-                lines[place] = to_prefix(formula)
+                lines[place] = join(tokens)
         except ValueError as error:
             raise ValueError(f"{path}, line {place + 1}: {error}") from error
     if len(lines) % 2:
