@@ -4,6 +4,7 @@ Every function takes NumPy arrays (or anything that ``numpy.asarray`` takes) and
 their shapes, and returns a ``plotly.graph_objects.Figure``. `show` displays a figure in a notebook,
 with a static picture and a text alternative. Nothing here imports torch.
 """
+# ruff: noqa: F401  (all names are for those who import them from here)
 
 from itekit.plots.heatmaps import (
     copying_picture,
@@ -37,35 +38,3 @@ from itekit.plots.show import (
 )
 from itekit.plots.trees import formula_tree
 from itekit.plots.vectors import random_vectors_figure
-
-__all__ = [
-    "AMOUNTS",
-    "COLOURS",
-    "DASHES",
-    "GREY",
-    "SIGNED",
-    "SYMBOLS",
-    "alpha_covariance_lines",
-    "colour_bar",
-    "copying_picture",
-    "cosine_matrix",
-    "edit_distance_heatmap",
-    "edit_distance_heatmaps",
-    "embedding_matrix",
-    "find_chrome",
-    "formula_tree",
-    "lasso_figure",
-    "lasso_table",
-    "light_rows",
-    "mime_bundle",
-    "png_bytes",
-    "random_vectors_figure",
-    "rate_heatmaps",
-    "rates_by_propositions",
-    "runtime_figure",
-    "save_png",
-    "show",
-    "solved_against_draws",
-    "style",
-    "training_curves",
-]

@@ -17,21 +17,12 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from itekit.plots.show import (
-    AMOUNTS,
-    BELOW,
-    DARK,
-    WIDEST,
-    colour_bar,
-    compact,
-    floats,
-    save_png,
-    style,
-)
+from itekit.plots.show import AMOUNTS, BELOW, WIDEST, colour_bar, compact, floats, save_png, style
 
 Span = int | tuple[int, int] | None
-BOX_COLOUR = "#2ECC40"
 HATCH = {"shape": "/", "fgcolor": "#9A9A9A", "bgcolor": "#F4F4F4", "size": 8, "solidity": 0.2}
+GREEN = {"color": "#2ECC40", "width": 3}
+DASHED = {"color": "#222222", "width": 3, "dash": "6px,4px"}
 MOST_ANNOTATED = 30  # cells a side, beyond which numbers in the cells are too small to read
 PALEST = 0.85  # how white a cell with hardly any formulas is made
 ROW = 24  # pixels of a row of rates
@@ -39,23 +30,14 @@ ROW = 24  # pixels of a row of rates
 
 @dataclass(frozen=True)
 class Panel:
-    """One checked heatmap; `box` is the training region as (left, right, top, bottom) or None."""
+    """One heatmap: its name and what is true of the whole, what its colours say, where it is."""
 
-    title: str
-    grid: np.ndarray  # what the colours say [N, M], NaN for no value
+    heading: tuple[str, ...]
+    grid: np.ndarray  # float [N, M], NaN for no value
     rows: np.ndarray  # [N]
     columns: np.ndarray  # [M]
     empty: np.ndarray  # bool [N, M], the hatched cells
-    box: tuple[float, float, float, float] | None
-    correct: np.ndarray | None = None  # counts [N, M], of rates
-    samples: np.ndarray | None = None
-
-    def heading(self, between: str) -> str:
-        if self.samples is None:
-            mean = f"mean {np.nanmean(self.grid):.2f}"
-        else:
-            mean = f"{self.correct.sum() / self.samples.sum():.1%} correct"
-        return f"{self.title}{between}{mean}" if self.title else mean
+    box: tuple[float, ...] | None  # the training region: left, right, top, bottom
 
 
 def edges(centres: np.ndarray) -> np.ndarray:
@@ -81,83 +63,100 @@ def outlines(
     return np.array(x), np.array(y)
 
 
-def _axis(name: str, values: Any, count: int, minimum: int) -> np.ndarray:
-    """The increasing centres of the `count` cells of an axis; from `minimum` on if None."""
-    if values is None:
-        return np.arange(minimum, minimum + count, dtype=np.float64)
-    array = floats(name, values, dimensions=1)
-    if len(array) != count:
-        raise ValueError(f"{name}: expected a value for each of {count} cells, found {len(array)}")
-    if not np.all(np.diff(array) > 0):
-        raise ValueError(f"{name}: expected increasing values, found {values!r}")
+def _grid(name: str, values: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """The values as an array [N, M]; axes that do not fit it or do not increase are refused."""
+    array = floats(name, values, dimensions=2)
+    if array.shape != (len(rows), len(columns)):
+        wanted = f"{len(rows)} rows of {len(columns)} columns"
+        raise ValueError(f"{name}: expected {wanted}, found shape {array.shape}")
+    if not (np.diff(rows) > 0).all() or not (np.diff(columns) > 0).all():
+        raise ValueError(f"{name}: expected increasing axes, found {rows} and {columns}")
     return array
 
 
 def _training_box(
-    name: str, what: str, span: Span, rows: np.ndarray, length: Span, columns: np.ndarray
-) -> tuple[float, float, float, float] | None:
-    """The borders of the cells that both spans cover; a single number means "up to it"."""
-    if (span is None) != (length is None):
-        raise ValueError(f"{name}: give both {what} and training_length, or neither")
-    if span is None:
+    length: Span, columns: np.ndarray, span: Span, rows: np.ndarray
+) -> tuple[float, ...] | None:
+    """The borders of the cells that both spans cover, if any; one number means "up to it"."""
+    if length is None or span is None:
         return None
     box = []
-    for said, one, centres in (("training_length", length, columns), (what, span, rows)):
+    for one, centres in ((length, columns), (span, rows)):
         low, high = (centres[0], one) if np.ndim(one) == 0 else tuple(one)
         inside = np.flatnonzero((centres >= low) & (centres <= high))
         if len(inside) == 0:
-            axis = f"from {centres[0]:g} to {centres[-1]:g}"
-            raise ValueError(f"{said}: {one!r} covers no cell; the axis runs {axis}")
+            return None
         box += edges(centres)[[inside[0], inside[-1] + 1]].tolist()
     return tuple(box)
 
 
-def _draw_panel(figure: go.Figure, panel: Panel, place: dict, hatched: str, box: dict) -> None:
+def _subplots(panels: list[Panel], columns: int, **layout: Any) -> tuple[go.Figure, list[dict]]:
+    """A figure for the panels in rows of `columns`, and their places in it; others are hidden.
+
+    The titles stand in two lines where panels are narrow.
+    """
+    names = [("<br>" if columns > 2 else ": ").join(panel.heading) for panel in panels]
+    down = -(-len(panels) // columns)
+    figure = make_subplots(down, columns, subplot_titles=names, **layout)
+    places = [{"row": i // columns + 1, "col": i % columns + 1} for i in range(down * columns)]
+    for place in places[len(panels) :]:
+        figure.update_xaxes(visible=False, **place)
+        figure.update_yaxes(visible=False, **place)
+    return figure, places[: len(panels)]
+
+
+def _cells(panel: Panel, words: str, **more: Any) -> go.Heatmap:
+    axes = {"x": panel.columns, "y": panel.rows, "coloraxis": "coloraxis", "hoverongaps": False}
+    words += "<extra></extra>"
+    return go.Heatmap(z=compact(panel.grid), hovertemplate=words, **axes, **more)
+
+
+def _frame(figure: go.Figure, panel: Panel, place: dict, hatched: str, line: dict) -> None:
     """Hatched cells, the box on a white line that stands out from every colour, and the axes."""
     x, y = outlines(panel.empty, panel.rows, panel.columns)
     if len(x):
         shape = {"mode": "lines", "line": {"width": 0}, "fill": "toself", "fillpattern": HATCH}
-        hatch = go.Scatter(x=x, y=y, name=hatched, legendgroup=hatched, hoverinfo="skip", **shape)
-        figure.add_trace(hatch.update(showlegend=False), **place)
+        shape |= {"hoverinfo": "skip", "showlegend": False, "legendgroup": hatched}
+        figure.add_trace(go.Scatter(x=x, y=y, name=hatched, **shape), **place)
     if panel.box is not None:
         left, right, top, bottom = panel.box
         path = {"x": [left, right, right, left, left], "y": [top, top, bottom, bottom, top]}
         path |= {"mode": "lines", "hoverinfo": "skip", "cliponaxis": False, "showlegend": False}
         figure.add_trace(go.Scatter(**path, line={"color": "white", "width": 5}), **place)
-        figure.add_trace(go.Scatter(**path, line=box, name="training data"), **place)
+        figure.add_trace(go.Scatter(**path, line=line, name="training data"), **place)
     axis = {"showgrid": False, "constrain": "domain"}
     figure.update_xaxes(range=edges(panel.columns)[[0, -1]], **axis, **place)
     figure.update_yaxes(range=edges(panel.rows)[[-1, 0]], **axis, **place)
 
 
-def _name_once(figure: go.Figure, *names: str) -> None:
-    """Put the first trace of each name into the legend, which stands below."""
+def _finish(figure: go.Figure, maximum: float, bar: dict, *names: str) -> None:
+    """The colours, and the first trace of each name in the legend, which stands below."""
     for name in names:
         for trace in [trace for trace in figure.data if trace.name == name][:1]:
             trace.showlegend = True
-    figure.update_layout(legend=BELOW)
+    scale = {"colorscale": AMOUNTS, "cmin": 0, "cmax": maximum, "colorbar": bar}
+    figure.update_layout(legend=BELOW, coloraxis=scale)
 
 
 def _distance_panel(
     title: str, grid: Any, unique: Span, length: Span, minimum: int, lengths: Any, uniques: Any
 ) -> Panel:
     name = f"grid {title!r}" if title else "grid"
-    values = floats(name, grid, dimensions=2)
-    rows = _axis("uniques", uniques, values.shape[0], minimum)
-    columns = _axis("lengths", lengths, values.shape[1], minimum)
-    given, impossible = ~np.isnan(values), rows[:, None] > columns[None, :]
-    if not given.any():
-        raise ValueError(f"{name}: every cell is NaN")
-    for row, column in np.argwhere(given & ~((values >= 0) & (values < np.inf))):
-        found = values[row, column]
-        raise ValueError(f"{name}: cell ({row}, {column}) holds {found:g}, not an edit distance")
-    for row, column in np.argwhere(given & impossible):
+    shape = floats(name, grid, dimensions=2).shape
+    rows, columns = (
+        np.arange(minimum, minimum + count) if axis is None else np.asarray(axis)
+        for axis, count in zip((uniques, lengths), shape, strict=True)
+    )
+    values = _grid(name, grid, rows, columns)
+    impossible = rows[:, None] > columns[None, :]
+    for row, column in np.argwhere(impossible & ~np.isnan(values)):
         raise ValueError(
             f"{name}: cell ({row}, {column}) holds {values[row, column]:g}, but a string of length "
             f"{columns[column]:g} cannot have {rows[row]:g} unique characters: expected NaN"
         )
-    box = _training_box(name, "training_unique", unique, rows, length, columns)
-    return Panel(title, values, rows, columns, impossible, box)
+    heading = (*filter(None, [title]), f"mean {np.nanmean(values):.2f}")
+    box = _training_box(length, columns, unique, rows)
+    return Panel(heading, values, rows, columns, impossible, box)
 
 
 def cell_text(value: float) -> str:
@@ -170,59 +169,32 @@ def cell_text(value: float) -> str:
 def _distance_figure(
     panels: list[Panel], columns: int, maximum: float | None, annotate: bool, cell: float
 ) -> go.Figure:
-    """The panels in rows of `columns`, each axis labelled once; `cell` is a cell's side, pixels."""
-    if maximum is None:
-        maximum = max([1.0, *(float(np.nanmax(panel.grid)) for panel in panels)])
-    elif not maximum > 0:
-        raise ValueError(f"maximum: expected a positive edit distance, found {maximum!r}")
-    down, many = -(-len(panels) // columns), len(panels) > 1
-    between = "<br>" if columns > 2 else ": "  # narrow panels: the mean stands below the name
-    figure = make_subplots(
-        down,
-        columns,
-        subplot_titles=[panel.heading(between) for panel in panels] if many else None,
-        shared_xaxes="all",
-        shared_yaxes="all",
-        horizontal_spacing=0.04,
-        vertical_spacing=0.16 / down,
-    )
+    """The finished figure; `cell` is the side of a cell in pixels."""
+    (height, width), down = panels[0].grid.shape, -(-len(panels) // columns)
+    layout = {"shared_xaxes": "all", "shared_yaxes": "all", "horizontal_spacing": 0.04}
+    figure, places = _subplots(panels, columns, vertical_spacing=0.16 / down, **layout)
     hatched = "impossible: more unique characters than length"
-    for i in range(down * columns):
-        place = {"row": i // columns + 1, "col": i % columns + 1}
-        if i >= len(panels):
-            figure.update_xaxes(visible=False, **place)
-            figure.update_yaxes(visible=False, **place)
-            continue
-        panel = panels[i]
-        heatmap = go.Heatmap(
-            z=compact(panel.grid),
-            x=panel.columns,
-            y=panel.rows,
-            coloraxis="coloraxis",
-            hovertemplate="%{y} unique characters, length %{x}<br>"
-            "mean edit distance %{z:.3f}<extra></extra>",
-            hoverongaps=False,
-        )
+    for i, (panel, place) in enumerate(zip(panels, places, strict=True)):
+        words = "%{y} unique characters, length %{x}<br>mean edit distance %{z:.3f}"
+        cells = _cells(panel, words)
         if annotate:
-            size = max(6, min(14, round(0.4 * cell)))
             texts = np.vectorize(cell_text, otypes=[object])(panel.grid)
-            heatmap.update(text=texts, texttemplate="%{text}", textfont_size=size)
-        figure.add_trace(heatmap, **place)
-        _draw_panel(figure, panel, place, hatched, {"color": BOX_COLOUR, "width": 3})
+            size = max(6, min(14, round(0.4 * cell)))
+            cells.update(text=texts, texttemplate="%{text}", textfont_size=size)
+        figure.add_trace(cells, **place)
+        _frame(figure, panel, place, hatched, GREEN)
         if i + columns >= len(panels):  # the lowest one of its column
             figure.update_xaxes(title_text="string length", showticklabels=True, **place)
     figure.update_yaxes(title_text="unique characters", col=1)
-    scale = {"colorscale": AMOUNTS, "cmin": 0, "cmax": maximum}
-    figure.update_layout(coloraxis=scale | {"colorbar": colour_bar("mean edit distance")})
-    _name_once(figure, hatched, "training data")
-    height, width = panels[0].grid.shape
-    style(
-        figure,
-        title="" if many else panels[0].heading(between),
-        width=max(480, 160 + columns * (cell * width + 25)),
-        height=180 + down * (cell * height + 30),
-    )
-    return figure.update_layout(margin_t=65 if columns > 2 else 45) if many else figure
+    if maximum is None:
+        maximum = max([1.0, *(float(np.nanmax(panel.grid)) for panel in panels)])
+    _finish(figure, maximum, colour_bar("mean edit distance"), hatched, "training data")
+    size = {"width": max(480, 160 + columns * (cell * width + 25))}
+    size["height"] = 180 + down * (cell * height + 30)
+    if len(panels) == 1:  # its heading is the figure's title
+        figure.layout.annotations = ()
+        return style(figure, title=": ".join(panels[0].heading), **size)
+    return style(figure, **size).update_layout(margin_t=65 if columns > 2 else 45)
 
 
 def edit_distance_heatmap(
@@ -250,12 +222,10 @@ def edit_distance_heatmap(
         annotate: numbers in the cells; None: up to 30 cells a side.
 
     Raises:
-        ValueError: a wrong shape, a value that is no edit distance, a value in an impossible
-            cell, a training region outside the axes.
+        ValueError: axes that do not fit the grid, or a value in an impossible cell.
     """
-    panel = _distance_panel(
-        title, grid, training_unique, training_length, minimum, lengths, uniques
-    )
+    spans = training_unique, training_length
+    panel = _distance_panel(title, grid, *spans, minimum, lengths, uniques)
     cells = max(panel.grid.shape)
     annotate = cells <= MOST_ANNOTATED if annotate is None else annotate
     return _distance_figure([panel], 1, maximum, annotate, cell=max(1, min(40, 620 / cells)))
@@ -274,20 +244,8 @@ def edit_distance_heatmaps(
     """Several heatmaps on one colour scale: [(title, grid, training_unique, training_length), ...].
 
     Each is as in `edit_distance_heatmap`; `minimum`, `lengths` and `uniques` hold for all of them.
-
-    Raises:
-        ValueError: as `edit_distance_heatmap`; also no panels, or grids of different shapes.
     """
-    panels = list(panels)
-    if not panels or columns < 1:
-        found = f"found {len(panels)} and {columns}"
-        raise ValueError(f"expected at least one panel and one column, {found}")
-    if any(len(panel) != 4 for panel in panels):
-        raise ValueError("panels: expected tuples (title, grid, training_unique, training_length)")
     made = [_distance_panel(*panel, minimum, lengths, uniques) for panel in panels]
-    if len({panel.grid.shape for panel in made}) > 1:
-        shapes = [panel.grid.shape for panel in made]
-        raise ValueError(f"panels: expected grids of one shape, found {shapes}")
     columns = min(columns, len(made))
     room = min(340, (WIDEST - 160) / columns - 25)  # pixels across a panel
     cell = max(1, min(30, room / max(made[0].grid.shape)))
@@ -313,40 +271,6 @@ def copying_picture(path: str | Path) -> Path:
     return save_png(figure, path)
 
 
-def _shares(correct: np.ndarray, samples: np.ndarray) -> np.ndarray:
-    """Shares of correct answers, NaN where there is no formula."""
-    return np.where(samples > 0, correct / np.maximum(samples, 1), np.nan)
-
-
-def _rate_panel(
-    title: str,
-    samples: Any,
-    correct: Any,
-    propositions: Span,
-    length: Span,
-    rows: np.ndarray,
-    columns: np.ndarray,
-) -> Panel:
-    counts = []
-    for name, given in (f"{title!r}, samples", samples), (f"{title!r}, correct", correct):
-        grid = floats(name, given, dimensions=2)
-        if grid.shape != (len(rows), len(columns)):
-            wanted = f"{len(rows)} rows (propositions) of {len(columns)} columns (lengths)"
-            raise ValueError(f"{name}: expected {wanted}, found shape {grid.shape}")
-        if not (np.isfinite(grid) & (grid >= 0) & (grid == np.floor(grid))).all():
-            raise ValueError(f"{name}: expected counts, whole numbers of 0 or more")
-        counts.append(grid)
-    all_of_them, right = counts
-    for row, column in np.argwhere(right > all_of_them):
-        found = f"{right[row, column]:g} correct of {all_of_them[row, column]:g}"
-        raise ValueError(f"{title!r}: cell ({row}, {column}) has {found}")
-    if not all_of_them.any():
-        raise ValueError(f"{title!r}: samples are all 0")
-    box = _training_box(f"{title!r}", "training_propositions", propositions, rows, length, columns)
-    grid, empty = _shares(right, all_of_them), all_of_them == 0
-    return Panel(title, grid, rows, columns, empty, box, right, all_of_them)
-
-
 def rate_heatmaps(
     panels: Sequence[tuple[str, Any, Any, Span, Span]],
     *,
@@ -367,84 +291,73 @@ def rate_heatmaps(
         columns: heatmaps side by side.
 
     Raises:
-        ValueError: no panels, a wrong shape, counts that are not whole numbers of 0 or more, more
-            correct answers than formulas, no formula at all, or half a training region.
+        ValueError: counts that do not fit the axes, or more correct answers than formulas.
     """
-    panels = list(panels)
-    if not panels or columns < 1 or any(len(panel) != 5 for panel in panels):
-        raise ValueError(
-            "panels: expected at least one (title, samples, correct, training_propositions, "
-            "training_length), in at least one column"
-        )
-    rows = _axis("propositions", propositions, len(propositions), 1)
-    across = _axis("lengths", lengths, len(lengths), 1)
-    made = [_rate_panel(*panel, rows, across) for panel in panels]
+    across, rows = np.asarray(lengths, float), np.asarray(propositions, float)
+    made, counts = [], []
+    for name, *both, proposition_span, length_span in panels:
+        samples, correct = (_grid(f"{name!r}", given, rows, across) for given in both)
+        for row, column in np.argwhere(correct > samples):
+            found = f"{correct[row, column]:g} correct of {samples[row, column]:g}"
+            raise ValueError(f"{name!r}: cell ({row}, {column}) has {found}")
+        heading = (*filter(None, [name]), f"{correct.sum() / samples.sum():.1%} correct")
+        box = _training_box(length_span, across, proposition_span, rows)
+        grid, empty = _shares(correct, samples), samples == 0
+        made.append(Panel(heading, grid, rows, across, empty, box))
+        counts.append((samples, correct))
     columns = min(columns, len(made))
-    narrow, down = columns > 2, -(-len(made) // columns)
-    room = 100 if narrow else 80  # pixels between the rows of panels
-    figure = make_subplots(
-        down,
-        columns,
-        subplot_titles=[panel.heading("<br>" if narrow else ": ") for panel in made],
-        horizontal_spacing=0.15 / columns,
-        vertical_spacing=room / (down * (ROW * len(rows) + room)),
-    )
+    down, room = -(-len(made) // columns), 100 if columns > 2 else 80  # pixels between rows
+    spacing = {"vertical_spacing": room / (down * (ROW * len(rows) + room))}
+    figure, places = _subplots(made, columns, horizontal_spacing=0.15 / columns, **spacing)
     figure.update_annotations(font_size=15)
-    largest = max(panel.samples.max() for panel in made)
-    for i, panel in enumerate(made):
-        place = {"row": i // columns + 1, "col": i % columns + 1}
-        _draw_rates(figure, panel, largest, place, "" if i == 0 else str(i + 1))
+    every = np.array([samples for samples, _ in counts])
+    for i, (panel, place) in enumerate(zip(made, places, strict=True)):
+        _draw_rates(figure, panel, *counts[i], every.max(), place)
         if i + columns >= len(made):
             figure.update_xaxes(title_text="formula length (tokens)", **place)
     figure.update_yaxes(showticklabels=False)
     figure.update_yaxes(title_text="atomic propositions", showticklabels=True, col=1)
-    fewest = min(panel.samples[panel.samples > 0].min() for panel in made)
-    if fewest < largest:
+    fewest = every[every > 0].min()
+    if fewest < every.max():
         pale = {"symbol": "square", "size": 14, "color": "#B5D5D8", "line": {"width": 0}}
-        name = f"paler: fewer formulas, {fewest:g} to {largest:g} a cell"
-        figure.add_scatter(
-            x=[None], y=[None], mode="markers", marker=pale, name=name, showlegend=True
-        )
-    _name_once(figure, "training data", "no formulas")
+        legend = {"x": [None], "y": [None], "mode": "markers", "marker": pale, "showlegend": True}
+        name = f"paler: fewer formulas, {fewest:g} to {every.max():g} a cell"
+        figure.add_scatter(**legend, name=name)
     bar = colour_bar("correct answers", tickformat=".0%", x=1.06 if columns > 1 else 1.1, xpad=0)
-    scale = {"colorscale": AMOUNTS, "cmin": 0, "cmax": 1, "colorbar": bar}
+    _finish(figure, 1, bar, "training data", "no formulas")
     height = 125 + 40 * bool(title) + down * (ROW * len(rows) + room)
     style(figure, title=title, width=WIDEST if columns > 1 else 620, height=height)
-    margin = {"t": room - 35 + 40 * bool(title), "b": 100}
-    return figure.update_layout(coloraxis=scale, margin=margin)
+    return figure.update_layout(margin={"t": room - 35 + 40 * bool(title), "b": 100})
 
 
-def _draw_rates(figure: go.Figure, panel: Panel, largest: float, place: dict, axis: str) -> None:
+def _shares(correct: np.ndarray, samples: np.ndarray) -> np.ndarray:
+    """Shares of correct answers, NaN where there is no formula."""
+    return np.where(samples > 0, correct / np.maximum(samples, 1), np.nan)
+
+
+def _draw_rates(
+    figure: go.Figure,
+    panel: Panel,
+    samples: np.ndarray,
+    correct: np.ndarray,
+    largest: float,
+    place: dict,
+) -> None:
     """A panel's colours, their paleness, and the share of correct answers of each row."""
-    axes = {"x": panel.columns, "y": panel.rows}
     words = "%{y} APs, length %{x}<br>%{customdata[0]} of %{customdata[1]} correct (%{z:.0%})"
-    cells = go.Heatmap(
-        z=compact(panel.grid),
-        customdata=np.stack([panel.correct, panel.samples], axis=2).astype(int),
-        coloraxis="coloraxis",
-        hoverongaps=False,
-        hovertemplate=words + "<extra></extra>",
-        name="correct",
-        **axes,
-    )
-    paleness = go.Heatmap(
-        z=compact(np.where(panel.empty, np.nan, 1 - panel.samples / largest)),
-        zmin=0,
-        zmax=1,
-        colorscale=[[0, "rgba(255,255,255,0)"], [1, f"rgba(255,255,255,{PALEST})"]],
-        showscale=False,
-        hoverinfo="skip",
-        name="paleness",
-        **axes,
-    )
-    figure.add_traces([cells, paleness], [place["row"]] * 2, [place["col"]] * 2)
-    dashes = {"color": DARK, "width": 3, "dash": "6px,4px"}
-    _draw_panel(figure, panel, place, "no formulas", dashes)
+    counts = np.stack([correct, samples], axis=2).astype(int)
+    figure.add_trace(_cells(panel, words, name="correct", customdata=counts), **place)
+    white = [[0, "rgba(255,255,255,0)"], [1, f"rgba(255,255,255,{PALEST})"]]
+    scale = {"zmin": 0, "zmax": 1, "colorscale": white, "showscale": False, "hoverinfo": "skip"}
+    pale = compact(np.where(panel.empty, np.nan, 1 - samples / largest))
+    axes = {"x": panel.columns, "y": panel.rows}
+    figure.add_trace(go.Heatmap(z=pale, name="paleness", **axes, **scale), **place)
+    _frame(figure, panel, place, "no formulas", DASHED)
     figure.update_yaxes(tickvals=panel.rows, **place)
-    beside = {"xref": f"x{axis} domain", "x": 1.01, "xanchor": "left", "showarrow": False}
-    top = {"yref": f"y{axis} domain", "y": 1.0, "yanchor": "bottom"}
-    figure.add_annotation(text="row", font_size=12, **beside, **top)
-    rates = _shares(panel.correct.sum(axis=1), panel.samples.sum(axis=1))
+    beside = {"x": 1.01, "xanchor": "left", "showarrow": False, "font_size": 12, **place}
+    top = {"y": 1.0, "yanchor": "bottom"}
+    figure.add_annotation(text="row", **top, xref="x domain", yref="y domain", **beside)
+    rates = _shares(correct.sum(axis=1), samples.sum(axis=1))
     for count, rate in zip(panel.rows, rates, strict=True):
         text = "–" if np.isnan(rate) else f"{rate:.0%}"
-        figure.add_annotation(text=text, y=count, yref=f"y{axis}", font_size=12, **beside)
+        figure.add_annotation(text=text, y=count, xref="x domain", **beside)

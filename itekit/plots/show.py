@@ -31,23 +31,11 @@ WIDEST = 840  # pixels
 BELOW = {"orientation": "h", "x": 0.5, "xanchor": "center", "yref": "container", "y": 0.01}
 SECONDS = 60.0  # the longest wait for one picture
 
-_AXIS = {
-    "showline": True,
-    "linecolor": "#444444",
-    "ticks": "outside",
-    "tickcolor": "#444444",
-    "ticklen": 4,
-    "gridcolor": GRID,
-    "zeroline": False,
-    "automargin": True,
-    "title": {"standoff": 8},
-}
-_SCENE_AXIS = {
-    "backgroundcolor": "white",
-    "gridcolor": GRID,
-    "zerolinecolor": GREY,
-    "showbackground": False,
-}
+_LINES = {"linecolor": "#444444", "tickcolor": "#444444", "gridcolor": GRID}
+_TICKS = {"showline": True, "ticks": "outside", "ticklen": 4, "automargin": True}
+_AXIS = {**_LINES, **_TICKS, "zeroline": False, "title": {"standoff": 8}}
+_SPACE = {"backgroundcolor": "white", "showbackground": False}
+_SPACE |= {"gridcolor": GRID, "zerolinecolor": GREY}
 _FONT = {"family": "Helvetica, Arial, Liberation Sans, sans-serif", "size": 14, "color": DARK}
 TEMPLATE = go.layout.Template(
     layout={
@@ -59,7 +47,7 @@ TEMPLATE = go.layout.Template(
         "margin": {"l": 60, "r": 20, "t": 60, "b": 55},
         "xaxis": _AXIS,
         "yaxis": _AXIS,
-        "scene": {"xaxis": _SCENE_AXIS, "yaxis": _SCENE_AXIS, "zaxis": _SCENE_AXIS},
+        "scene": {"xaxis": _SPACE, "yaxis": _SPACE, "zaxis": _SPACE},
         "hoverlabel": {"font": {"size": 13}},
         "legend": {"bgcolor": "rgba(255,255,255,0.8)"},
     }
@@ -83,11 +71,7 @@ def colour_bar(title: str, side: str = "right", **more: Any) -> dict:
 
 
 def floats(name: str, values: Any, *, dimensions: int) -> np.ndarray:
-    """`values` as a float64 array with `dimensions` axes, none of them empty.
-
-    Raises:
-        ValueError: not numbers, another number of axes, or an empty axis; it says `name`.
-    """
+    """`values` as a float64 array with `dimensions` axes, none of them empty; else a ValueError."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -121,9 +105,8 @@ def find_chrome() -> str | None:
 
 
 def _no_picture(error: Exception) -> None:
-    reason = f"{type(error).__name__}: {next(iter(error.args), '')}"
-    message = f"figures are interactive only: {find_chrome()} made no picture ({reason})"
-    warnings.warn(message, RuntimeWarning, stacklevel=4)
+    reason = f"{find_chrome()} made no picture ({type(error).__name__}: {error})"
+    warnings.warn(f"figures are interactive only: {reason}", RuntimeWarning, stacklevel=4)
 
 
 @lru_cache(maxsize=1)
@@ -146,13 +129,9 @@ def _browser_works() -> bool:
 
 
 def png_bytes(figure: go.Figure, *, scale: float = 1.0) -> bytes | None:
-    """The figure as PNG in at most 256 colours; None without a browser, or when it does not work.
+    """The figure as PNG in at most 256 colours, `scale` pixels for each of its own.
 
-    Args:
-        figure: what to draw, at the width and height of its layout.
-        scale: pixels per plotly pixel.
-
-    A browser that is found but does not work gives a warning (RuntimeWarning).
+    None without a browser; also, with a warning (RuntimeWarning), when it does not work.
     """
     if find_chrome() is None or not _browser_works():
         return None
