@@ -16,7 +16,7 @@ LEVELS = """
 doctor files vocabulary
 alpha logic notebooks random_vectors
 tasks embeddings losses
-workers model
+workers fast model
 datasets experiments
 checkpoints data decoding
 training
@@ -25,7 +25,7 @@ results redraw
 search efficiency llm batch plots
 __main__
 """.strip().splitlines()
-WITHOUT_TORCH = ("alpha", "batch", "datasets", "doctor", "files", "logic", "notebooks", "tasks",
+WITHOUT_TORCH = ("alpha", "datasets", "doctor", "files", "logic", "notebooks", "tasks",
                  "vocabulary", "workers")  # fmt: skip
 # (module, how many other modules of the kit it may load)
 CLOSURES = (("itekit.model", 4), ("itekit.training", 16))
