@@ -175,9 +175,9 @@ SHORT = Exercise(
     "double",
     doubled,
     lambda rng: [(rng.randint(1, 9),) for _ in range(20)] + [(0,), (50,)],
-    {lambda x: 2 + x: "that adds 2.", lambda x: x * x: "that squares."},
-    {lambda answer, expected, x: answer == x: "the number comes back as it was."},
 )
+SHORT.mistakes = {lambda x: 2 + x: "that adds 2.", lambda x: x * x: "that squares."}
+SHORT.signs = {lambda answer, expected, x: answer == x: "the number comes back as it was."}
 
 
 def test_the_smallest_failing_case_is_shown_with_both_values():

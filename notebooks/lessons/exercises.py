@@ -58,7 +58,7 @@ class Attempt:
         return empty or isinstance(self.error, NotImplementedError)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Exercise:
     """A function to be written, and all that it takes to check one.
 
@@ -66,20 +66,20 @@ class Exercise:
         name: of the function.
         reference: a function that is right.
         cases: from a random generator to tuples of arguments; a few dozen small ones.
+        judge: where several answers are right: from (answer, *arguments) to what is wrong with it
+            in words, or None. Without it, an answer has to be the reference's.
         mistakes: {function: hint}: the hint is given to a learner whose answers to all cases are
             those of this function. Each has to be wrong.
         signs: {predicate: hint}: the hint is given if predicate(answer, expected, *arguments) holds
             for the case that is shown. The first that fits is shown, mistakes before signs.
-        judge: where several answers are right: from (answer, *arguments) to what is wrong with it
-            in words, or None. Without it, an answer has to be the reference's.
     """
 
     name: str
     reference: Callable
     cases: Callable[[random.Random], Iterable[tuple]]
+    judge: Callable | None = None
     mistakes: Mapping[Callable, str] = field(default_factory=dict)
     signs: Mapping[Callable, str] = field(default_factory=dict)
-    judge: Callable | None = None
 
     def __call__(self, function: Callable, seed: int | None = None, must: bool = False) -> None:
         """Check a function and print what was found.

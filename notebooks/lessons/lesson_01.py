@@ -84,17 +84,17 @@ check_complete = Exercise(
     "complete",
     lambda mapping, alphabet: {name: Renaming(mapping)([name])[0] for name in alphabet},
     many(40, _partial_map, ({"a": "b"}, "abc"), ({"a": "b", "b": "c"}, "abc")),
-    {
-        lambda mapping, alphabet: {name: mapping.get(name, name) for name in alphabet}: "names "
-        "that the map does not mention stay, also where their name has been given away. A name "
-        "that lost its place has to take one that became free.",
-        lambda mapping, alphabet: (
-            {name: name for name in alphabet} | {n: o for o, n in mapping.items()} | mapping
-        ): "each arrow is turned round to send the new name back. That works for "
-        "swaps, not for chains: with a → b and b → c, it is c that takes the name a.",
-    },
     judge=_judge_complete,
 )
+check_complete.mistakes = {
+    lambda mapping, alphabet: {name: mapping.get(name, name) for name in alphabet}: "names that "
+    "the map does not mention stay, also where their name has been given away. A name that lost "
+    "its place has to take one that became free.",
+    lambda mapping, alphabet: (
+        {name: name for name in alphabet} | {n: o for o, n in mapping.items()} | mapping
+    ): "each arrow is turned round to send the new name back. That works for swaps, not for "
+    "chains: with a → b and b → c, it is c that takes the name a.",
+}
 
 
 def _by(order, *halves):
@@ -111,20 +111,19 @@ check_canonical_pair = Exercise(
     "canonical_pair",
     lambda s, t: canonical_renaming(s + t, NAMES, NAMES).apply_pair(s, t),
     many(60, _pair),
-    {
-        lambda *halves: tuple(_by(used_tokens(half, NAMES), half)[0] for half in halves): "each "
-        "half is renamed by itself. One renaming has to serve both, or the answer is about other "
-        "letters than the question.",
-        lambda s, t: _by(used_tokens(s, NAMES), s, t): "a letter that stands in the target only "
-        "gets no new name, and may merge with one that has been given away.",
-        lambda s, t: one_by_one(zip(used_tokens(s + t, NAMES), NAMES, strict=False), s, t): (
-            "letters are replaced one after the other, so that a new name is renamed "
-            "again (part 1). Rename all letters at once."
-        ),
-        lambda s, t: _by(sorted(used_tokens(s + t, NAMES)), s, t): "letters are numbered in the "
-        "order of the alphabet: an order of names, which a canonical form has to get rid of.",
-    },
 )
+check_canonical_pair.mistakes = {
+    lambda *halves: tuple(_by(used_tokens(half, NAMES), half)[0] for half in halves): "each half "
+    "is renamed by itself. One renaming has to serve both, or the answer is about other letters "
+    "than the question.",
+    lambda s, t: _by(used_tokens(s, NAMES), s, t): "a letter that stands in the target only gets "
+    "no new name, and may merge with one that has been given away.",
+    lambda s, t: one_by_one(zip(used_tokens(s + t, NAMES), NAMES, strict=False), s, t): "letters "
+    "are replaced one after the other, so that a new name is renamed again (part 1). Rename all "
+    "letters at once.",
+    lambda s, t: _by(sorted(used_tokens(s + t, NAMES)), s, t): "letters are numbered in the order "
+    "of the alphabet: an order of names, which a canonical form has to get rid of.",
+}
 
 
 def _walk(s, t, forth):
@@ -156,21 +155,19 @@ def _cases_two_terms(rng):
 
 
 check_equal_up_to_names = Exercise(
-    "equal_up_to_names",
-    lambda s, t: de_bruijn(s) == de_bruijn(t),
-    _cases_two_terms,
-    {
-        lambda s, t: s == t: "this compares the text; bound variables may have other names.",
-        lambda s, t: _nameless(s) == _nameless(t): "the same tree is not enough: the links from "
-        "variables to their binders count too.",
-        lambda s, t: _walk(s, t, {}): "one map, from the names of s to those of t, lets two "
-        "variables become one: λx.λy.x and λz.λz.z pass. Keep a map back as well.",
-    },
-    {
-        lambda answer, expected, s, t: answer and isinstance(s, str): "these are free variables: "
-        "they mean something outside, and may not be renamed."
-    },
+    "equal_up_to_names", lambda s, t: de_bruijn(s) == de_bruijn(t), _cases_two_terms
 )
+check_equal_up_to_names.mistakes = {
+    lambda s, t: s == t: "this compares the text; bound variables may have other names.",
+    lambda s, t: _nameless(s) == _nameless(t): "the same tree is not enough: the links from "
+    "variables to their binders count too.",
+    lambda s, t: _walk(s, t, {}): "one map, from the names of s to those of t, lets two variables "
+    "become one: λx.λy.x and λz.λz.z pass. Keep a map back as well.",
+}
+check_equal_up_to_names.signs = {
+    lambda answer, expected, s, t: answer and isinstance(s, str): "these are free variables: they "
+    "mean something outside, and may not be renamed.",
+}
 
 
 def _naive(term, name, new, stop=()):
@@ -223,21 +220,19 @@ check_substitute = Exercise(
         (("λ", "y", "x"), "x", "y"),
         *_CROWDED,
     ),
-    {
-        _naive: "the new variable is captured: it walks under a λ of its own name. "
-        "Rename that binder first, to a name that occurs nowhere near.",
-        _everywhere: "every occurrence is replaced. Only free ones may be: under a λ of the same "
-        "name it is another variable, and the λ itself keeps its name.",
-        lambda term, name, new: _naive(term, name, new, {new}): "under a λ called like the new "
-        "variable nothing is replaced. Rename that λ first, with its variables, then go on below "
-        "it.",
-    },
-    {
-        lambda answer, expected, term, name, new: free(expected) - free(answer) - {new}: "a free "
-        "variable is captured by the name that a binder got. Take one that occurs nowhere in the "
-        "term.",
-        lambda answer, expected, term, name, new: new in free(answer) - free(expected): "a λ got "
-        "another name, and its variables kept the old one: they are free now. Rename both.",
-    },
     judge=_judge_substitute,
 )
+check_substitute.mistakes = {
+    _naive: "the new variable is captured: it walks under a λ of its own name. Rename that binder "
+    "first, to a name that occurs nowhere near.",
+    _everywhere: "every occurrence is replaced. Only free ones may be: under a λ of the same name "
+    "it is another variable, and the λ itself keeps its name.",
+    lambda term, name, new: _naive(term, name, new, {new}): "under a λ called like the new "
+    "variable nothing is replaced. Rename that λ first, with its variables, then go on below it.",
+}
+check_substitute.signs = {
+    lambda answer, expected, term, name, new: free(expected) - free(answer) - {new}: "a free "
+    "variable is captured by the name that a binder got. Take one that occurs nowhere in the term.",
+    lambda answer, expected, term, name, new: new in free(answer) - free(expected): "a λ got "
+    "another name, and its variables kept the old one: they are free now. Rename both.",
+}

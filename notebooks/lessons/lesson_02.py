@@ -31,25 +31,18 @@ def _vector(rng):
     return (integers_to_vectors(POINTS, integer, d)[0].int().tolist(),)
 
 
-def _middle(vector):
-    return (3 ** len(vector) - 1) // 2
-
-
-check_integer_of = Exercise(
-    "integer_of",
-    _integer_of,
-    many(40, _vector),
-    {
-        _base_three: "the digits are read right, but the integers step over the zero vector: "
-        "beyond its place each vector has an integer that is one smaller.",
-        lambda vector: _integer_of(vector[::-1]): "the digits are read from the wrong end: the "
-        "first component is the most significant one.",
-        lambda vector: _base_three([c - 1 for c in vector]): "a component is a digit minus one, so "
-        "a digit is a component plus one.",
-        lambda vector: _base_three(vector) + (_base_three(vector) >= _middle(vector)): "drawing "
-        "adds 1 from the zero vector's place on; on the way back it is taken away again.",
-    },
-)
+check_integer_of = Exercise("integer_of", _integer_of, many(40, _vector))
+check_integer_of.mistakes = {
+    _base_three: "the digits are read right, but the integers step over the zero vector: beyond "
+    "its place each vector has an integer that is one smaller.",
+    lambda vector: _integer_of(vector[::-1]): "the digits are read from the wrong end: the first "
+    "component is the most significant one.",
+    lambda vector: _base_three([c - 1 for c in vector]): "a component is a digit minus one, so a "
+    "digit is a component plus one.",
+    lambda vector: _base_three(vector) + (2 * _base_three(vector) >= 3 ** len(vector) - 1): (
+        "drawing adds 1 from the zero vector's place on; on the way back it is taken away again."
+    ),
+}
 
 
 class _Seeded(random.Random):
@@ -99,31 +92,21 @@ def _nothing_stepped_over(count, d, rng):
     return [[i // 3**k % 3 - 1 for k in reversed(range(d))] for i in integers]
 
 
-check_draw = Exercise(
-    "draw",
-    _draw,
-    many(60, _size),
-    {
-        lambda count, d, rng: [[rng.choice((-1, 0, 1)) for _ in range(d)] for _ in range(count)]: (
-            "every component is drawn by itself. Draw integers instead, without "
-            "replacement, and turn them into vectors."
-        ),
-        _nothing_stepped_over: "the integers are different, but nothing steps over the one whose "
-        "digits are all 1.",
-    },
-    {
-        lambda answer, *_: any(not any(row) for row in answer): "one of the integers is the zero "
-        "vector: all its digits are 1. The middle hangs on d, not on the number of vectors.",
-        lambda answer, *_: len(set(map(tuple, answer))) < len(answer): "vectors repeat: draw "
-        "different integers (rng.sample of a range lists nothing), and only from the 3^d - 1 that "
-        "there are.",
-    },
-    judge=_judge_draw,
-)
-
-
-def _dimensions(method, count):
-    return next(d for d in count_up(1) if sampling_set_size(method, d) >= count)
+check_draw = Exercise("draw", _draw, many(60, _size), judge=_judge_draw)
+check_draw.mistakes = {
+    lambda count, d, rng: [[rng.choice((-1, 0, 1)) for _ in range(d)] for _ in range(count)]: (
+        "every component is drawn by itself. Draw integers instead, without replacement, and turn "
+        "them into vectors."
+    ),
+    _nothing_stepped_over: "the integers are different, but nothing steps over the one whose "
+    "digits are all 1.",
+}
+check_draw.signs = {
+    lambda answer, *_: any(not any(row) for row in answer): "one of the integers is the zero "
+    "vector: all its digits are 1. The middle hangs on d, not on the number of vectors.",
+    lambda answer, *_: len(set(map(tuple, answer))) < len(answer): "vectors repeat: draw different "
+    "integers (rng.sample of a range lists nothing), and only from the 3^d - 1 that there are.",
+}
 
 
 def _logarithm(count, base, rounded=math.ceil):
@@ -135,23 +118,21 @@ EDGES += [(CORNERS, 2**d + k) for d in (1, 2, 5) for k in (0, 1)]
 
 check_dimensions = Exercise(
     "dimensions",
-    _dimensions,
+    lambda method, count: next(d for d in count_up(1) if sampling_set_size(method, d) >= count),
     many(30, lambda rng: (rng.choice((POINTS, CORNERS)), rng.randint(2, 2000)), *EDGES),
-    {
-        lambda method, count: _logarithm(count, 3 if method == POINTS else 2, math.floor): (
-            "the logarithm is rounded down, and the set is too small: round up."
-        ),
-        lambda method, count: _logarithm(count, 3 if method == POINTS else 2): (
-            "neighboring points lack the zero vector: d dimensions hold 3^d - 1 of them."
-        ),
-        lambda method, count: _logarithm(count, 2): "both sets are treated "
-        "as hypercube vertices. Neighboring points have three values a component.",
-    },
-    {
-        lambda answer, expected, method, count: (
-            answer >= 1 and (sampling_set_size(method, answer) or 0) >= count
-        ): "that many dimensions are enough, but fewer would do.",
-        lambda answer, expected, method, count: answer < expected: "that many dimensions are too "
-        "few: their set holds fewer vectors than that.",
-    },
 )
+check_dimensions.mistakes = {
+    lambda method, count: _logarithm(count, 3 if method == POINTS else 2, math.floor): "the "
+    "logarithm is rounded down, and the set is too small: round up.",
+    lambda method, count: _logarithm(count, 3 if method == POINTS else 2): "neighboring points "
+    "lack the zero vector: d dimensions hold 3^d - 1 of them.",
+    lambda method, count: _logarithm(count, 2): "both sets are treated as hypercube vertices. "
+    "Neighboring points have three values a component.",
+}
+check_dimensions.signs = {
+    lambda answer, expected, method, count: (
+        answer >= 1 and (sampling_set_size(method, answer) or 0) >= count
+    ): "that many dimensions are enough, but fewer would do.",
+    lambda answer, expected, method, count: answer < expected: "that many dimensions are too few: "
+    "their set holds fewer vectors than that.",
+}

@@ -30,21 +30,17 @@ def _parts(rng):
     return random_tensor(rng, rng.randint(1, 3), d_alpha), alphas, betas
 
 
-check_matrix = Exercise(
-    "matrix",
-    matrix,
-    many(25, _parts),
-    {
-        lambda *parts: matrix(*parts, whole=None): "f_fn is missing: the full rows have to be "
-        "normalised too, or the letters' rows are √2 long.",
-        lambda *parts: matrix(*parts, parts=None): "f_bn is missing: L, alpha and beta are "
-        "normalised by themselves before they are put together.",
-        lambda *parts: matrix(*parts, parts=0, whole=0): "columns are normalised, and not rows: "
-        "look at the dimension.",
-        lambda L, alphas, betas: matrix(L, alphas[:1] * len(alphas), betas): "all classes share "
-        "one alpha, so that a variable cannot be told from a function.",
-    },
-)
+check_matrix = Exercise("matrix", matrix, many(25, _parts))
+check_matrix.mistakes = {
+    lambda *parts: matrix(*parts, whole=None): "f_fn is missing: the full rows have to be "
+    "normalised too, or the letters' rows are √2 long.",
+    lambda *parts: matrix(*parts, parts=None): "f_bn is missing: L, alpha and beta are normalised "
+    "by themselves before they are put together.",
+    lambda *parts: matrix(*parts, parts=0, whole=0): "columns are normalised, and not rows: look "
+    "at the dimension.",
+    lambda L, alphas, betas: matrix(L, alphas[:1] * len(alphas), betas): "all classes share one "
+    "alpha, so that a variable cannot be told from a function.",
+}
 
 
 def _two_vectors(rng):
@@ -53,19 +49,17 @@ def _two_vectors(rng):
 
 
 check_letter_cosine = Exercise(
-    "letter_cosine",
-    lambda b, c: (1 + cosine_similarity(b, c, dim=0)) / 2,
-    many(30, _two_vectors),
-    {
-        lambda b, c: cosine_similarity(b, c, dim=0): "that is the cosine of the random "
-        "parts. Half of each row's squared length is the shared part, which is the same in both.",
-        lambda b, c: (1 + b @ c) / 2: "f_bn divides the random parts by their lengths first.",
-        lambda b, c: 1 + cosine_similarity(b, c, dim=0): "both parts have length 1, so the "
-        "row has length √2 before f_fn: divide the dot product by 2.",
-        lambda b, c: cosine_similarity(b, c, dim=0) / 2: "that is the random parts' share "
-        "of the dot product. The shared parts, which are the same, add theirs.",
-    },
+    "letter_cosine", lambda b, c: (1 + cosine_similarity(b, c, dim=0)) / 2, many(30, _two_vectors)
 )
+check_letter_cosine.mistakes = {
+    lambda b, c: cosine_similarity(b, c, dim=0): "that is the cosine of the random parts. Half of "
+    "each row's squared length is the shared part, which is the same in both.",
+    lambda b, c: (1 + b @ c) / 2: "f_bn divides the random parts by their lengths first.",
+    lambda b, c: 1 + cosine_similarity(b, c, dim=0): "both parts have length 1, so the row has "
+    "length √2 before f_fn: divide the dot product by 2.",
+    lambda b, c: cosine_similarity(b, c, dim=0) / 2: "that is the random parts' share of the dot "
+    "product. The shared parts, which are the same, add theirs.",
+}
 
 
 def _adacos_loss(s, cosines, targets, padding_in_the_loss=False):
@@ -106,26 +100,22 @@ FLOOR = (
     torch.tensor([1, 2]),
 )
 
-check_adacos_loss = Exercise(
-    "adacos_loss",
-    _adacos_loss,
-    many(40, _logits, CAP, FLOOR),
-    {
-        lambda *a: _loss_with(*a, late=False): "the loss uses the scale of the step before. The "
-        "new one is found first, and used in the same step.",
-        lambda *a: _loss_with(*a, padding=-1): "padding (target 0) is counted. It belongs neither "
-        "into B nor into the median nor into the loss.",
-        lambda *a: _loss_with(*a, whole=True): "B is the sum over the *other* classes: the target "
-        "is left out of it.",
-        lambda *a: _loss_with(*a, middle=torch.mean): "the mean of the angles is taken; AdaCos "
-        "takes their median, at most π/4.",
-        lambda *a: _loss_with(*a, most=math.inf): "the median angle is counted as π/4 at most.",
-        lambda *a: _adacos_loss(*a, padding_in_the_loss=True): "the scale is right. Padding "
-        "(target 0) is still counted in the loss.",
-        lambda s, cosines, targets: cross_entropy(cosines, targets, ignore_index=0): "the cosines "
-        "go into the softmax as they are, without any scale.",
-    },
-)
+check_adacos_loss = Exercise("adacos_loss", _adacos_loss, many(40, _logits, CAP, FLOOR))
+check_adacos_loss.mistakes = {
+    lambda *a: _loss_with(*a, late=False): "the loss uses the scale of the step before. The new "
+    "one is found first, and used in the same step.",
+    lambda *a: _loss_with(*a, padding=-1): "padding (target 0) is counted. It belongs neither into "
+    "B nor into the median nor into the loss.",
+    lambda *a: _loss_with(*a, whole=True): "B is the sum over the *other* classes: the target is "
+    "left out of it.",
+    lambda *a: _loss_with(*a, middle=torch.mean): "the mean of the angles is taken; AdaCos takes "
+    "their median, at most π/4.",
+    lambda *a: _loss_with(*a, most=math.inf): "the median angle is counted as π/4 at most.",
+    lambda *a: _adacos_loss(*a, padding_in_the_loss=True): "the scale is right. Padding (target 0) "
+    "is still counted in the loss.",
+    lambda s, cosines, targets: cross_entropy(cosines, targets, ignore_index=0): "the cosines go "
+    "into the softmax as they are, without any scale.",
+}
 
 
 def _settled(c, theta, classes, largest=100.0, beyond=False, most=math.pi / 4):
@@ -148,15 +138,15 @@ check_settled_scale = Exercise(
         ),
         (0.0, 0.0, 8),
     ),
-    {
-        lambda c, theta, classes: _settled(0, theta, classes, math.inf): "that is one step with "
-        "c = 0. B holds s itself: B = (C - 1) exp(s c). Put that in and solve for s.",
-        lambda *a: _settled(*a, math.inf, beyond=True): "where the others "
-        "are closer than the target the scale grows without end: the cap of 100 stops it.",
-        lambda *a: _settled(*a, most=math.inf): "the angle is counted as π/4 at most.",
-        lambda c, theta, classes: _settled(c, math.pi / 4, classes): "π/4 is only the largest "
-        "angle that counts; a smaller theta counts as it is.",
-        lambda c, theta, classes: _settled(c, theta, classes + 1): "there are C - 1 others, the "
-        "target is not one of them.",
-    },
 )
+check_settled_scale.mistakes = {
+    lambda c, theta, classes: _settled(0, theta, classes, math.inf): "that is one step with c = 0. "
+    "B holds s itself: B = (C - 1) exp(s c). Put that in and solve for s.",
+    lambda *a: _settled(*a, math.inf, beyond=True): "where the others are closer than the target "
+    "the scale grows without end: the cap of 100 stops it.",
+    lambda *a: _settled(*a, most=math.inf): "the angle is counted as π/4 at most.",
+    lambda c, theta, classes: _settled(c, math.pi / 4, classes): "π/4 is only the largest angle "
+    "that counts; a smaller theta counts as it is.",
+    lambda c, theta, classes: _settled(c, theta, classes + 1): "there are C - 1 others, the target "
+    "is not one of them.",
+}

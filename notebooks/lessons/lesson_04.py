@@ -32,28 +32,28 @@ check_attention = Exercise(
         query[None], key[None], value[None], mask[None]
     )[0],
     many(30, _attention),
-    {
-        lambda q, k, v, mask: _scores(q, k, mask).softmax(0).nan_to_num() @ v: "softmax is taken "
-        "over the queries. The weights of one query, over all keys, have to add up to 1.",
-        lambda q, k, v, mask: _scores(q * math.sqrt(q.shape[1]), k, mask).softmax(1) @ v: "the "
-        "scores are not divided by √d (part 1 says what that is for).",
-        _masked_late: "the mask comes after the softmax, and the weights that are left do not add "
-        "up to 1. Masked scores are minus infinity before it.",
-        lambda q, k, v, mask: _masked_late(q, k, v, torch.ones_like(mask)): "the mask is not used.",
-        lambda q, k, v, mask: _scores(q, k, ~mask).softmax(1) @ v: "the mask is turned round: it "
-        "is true where a query may look.",
-        lambda q, k, v, mask: (
-            (q @ k.T / math.sqrt(q.shape[1]) * mask).softmax(1) @ v
-        ): "masked scores are 0, and softmax gives a score of 0 a weight. Minus infinity has none.",
-        lambda q, k, v, mask: (
-            _scores(q / math.sqrt(q.shape[1]), k, mask).softmax(1) @ v
-        ): "the scores are divided by d, and not by its square root.",
-    },
-    {
-        lambda answer, *_: any(x != x for row in answer for x in row): "there is a nan: a whole "
-        "row or column of scores is minus infinity. Over which dimension is the softmax?"
-    },
 )
+check_attention.mistakes = {
+    lambda q, k, v, mask: _scores(q, k, mask).softmax(0).nan_to_num() @ v: "softmax is taken over "
+    "the queries. The weights of one query, over all keys, have to add up to 1.",
+    lambda q, k, v, mask: _scores(q * math.sqrt(q.shape[1]), k, mask).softmax(1) @ v: "the scores "
+    "are not divided by √d (part 1 says what that is for).",
+    _masked_late: "the mask comes after the softmax, and the weights that are left do not add up "
+    "to 1. Masked scores are minus infinity before it.",
+    lambda q, k, v, mask: _masked_late(q, k, v, torch.ones_like(mask)): "the mask is not used.",
+    lambda q, k, v, mask: _scores(q, k, ~mask).softmax(1) @ v: "the mask is turned round: it is "
+    "true where a query may look.",
+    lambda q, k, v, mask: (
+        (q @ k.T / math.sqrt(q.shape[1]) * mask).softmax(1) @ v
+    ): "masked scores are 0, and softmax gives a score of 0 a weight. Minus infinity has none.",
+    lambda q, k, v, mask: (
+        _scores(q / math.sqrt(q.shape[1]), k, mask).softmax(1) @ v
+    ): "the scores are divided by d, and not by its square root.",
+}
+check_attention.signs = {
+    lambda answer, *_: any(x != x for row in answer for x in row): "there is a nan: a whole row or "
+    "column of scores is minus infinity. Over which dimension is the softmax?",
+}
 
 
 def _halves_to_neighbours(d):
@@ -79,31 +79,27 @@ def _rows(rng):
     return x, float(rng.choice((10, 100)))
 
 
-check_rope_halves = Exercise(
-    "rope_halves",
-    _rope_halves,
-    many(25, _rows),
-    {
-        _rope: "neighbouring columns are turned together, as in part 4. Here column j goes with "
-        "column j + d/2.",
-        lambda x, base: _rope_halves(x, base, sign=-1): "the pairs turn the other way round: "
-        "look at the sign of the sine.",
-        lambda x, base: _rope_halves(x, base, start=1): "the first row stands at position 0, so "
-        "it does not turn at all.",
-        lambda x, base: _rope_halves(x, 1.0): "all pairs turn at one speed. Pair j turns by "
-        "base^(-2j/d) a position.",
-        lambda x, base: x: "nothing is turned.",
-        lambda x, base: _rope_halves(x, base)[:, _halves_to_neighbours(x.shape[1])]: "the columns "
-        "have moved: the pairs stand beside each other. Put column j back at j.",
-        lambda x, base: _rope_halves(x, base**0.5): "pair j turns too fast: the exponent is "
-        "-2j/d, not -j/d.",
-    },
-    {
-        lambda answer, expected, x, base: (
-            not torch.allclose(torch.tensor(answer).norm(dim=1), x.norm(dim=1), atol=1e-3)
-        ): "turning keeps the length of a row, and yours does not."
-    },
-)
+check_rope_halves = Exercise("rope_halves", _rope_halves, many(25, _rows))
+check_rope_halves.mistakes = {
+    _rope: "neighbouring columns are turned together, as in part 4. Here column j goes with column "
+    "j + d/2.",
+    lambda x, base: _rope_halves(x, base, sign=-1): "the pairs turn the other way round: look at "
+    "the sign of the sine.",
+    lambda x, base: _rope_halves(x, base, start=1): "the first row stands at position 0, so it "
+    "does not turn at all.",
+    lambda x, base: _rope_halves(x, 1.0): "all pairs turn at one speed. Pair j turns by "
+    "base^(-2j/d) a position.",
+    lambda x, base: x: "nothing is turned.",
+    lambda x, base: _rope_halves(x, base)[:, _halves_to_neighbours(x.shape[1])]: "the columns have "
+    "moved: the pairs stand beside each other. Put column j back at j.",
+    lambda x, base: _rope_halves(x, base**0.5): "pair j turns too fast: the exponent is -2j/d, not "
+    "-j/d.",
+}
+check_rope_halves.signs = {
+    lambda answer, expected, x, base: (
+        not torch.allclose(torch.tensor(answer).norm(dim=1), x.norm(dim=1), atol=1e-3)
+    ): "turning keeps the length of a row, and yours does not.",
+}
 
 
 def _branches(text, i):
@@ -125,19 +121,15 @@ def _token(rng):
     return text, rng.randrange(len(text))
 
 
-check_branches = Exercise(
-    "branches",
-    _branches,
-    many(60, _token),
-    {
-        lambda text, i: _branches(text, i)[::-1]: "these are the branches from the root down. "
-        "Tree positions put the branch next to the token first.",
-        _without_unary: "! and X have one operand, and that is a branch too: a left one.",
-        lambda text, i: _branches(text, i).translate({76: "R", 82: "L"}): "left and right "
-        "are exchanged.",
-    },
-    {
-        lambda answer, expected, *_: len(answer) > len(expected): "this is deeper than the token "
-        "stands: a subformula that is complete is above nothing that comes after it."
-    },
-)
+check_branches = Exercise("branches", _branches, many(60, _token))
+check_branches.mistakes = {
+    lambda text, i: _branches(text, i)[::-1]: "these are the branches from the root down. Tree "
+    "positions put the branch next to the token first.",
+    _without_unary: "! and X have one operand, and that is a branch too: a left one.",
+    lambda text, i: _branches(text, i).translate({76: "R", 82: "L"}): "left and right are "
+    "exchanged.",
+}
+check_branches.signs = {
+    lambda answer, expected, *_: len(answer) > len(expected): "this is deeper than the token "
+    "stands: a subformula that is complete is above nothing that comes after it.",
+}

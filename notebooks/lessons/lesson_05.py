@@ -1,6 +1,7 @@
 """Exercises of notebook 05: edit distances, decoding a batch, a larger vocabulary."""
 
 from functools import partial
+from operator import ne
 
 import torch
 from rapidfuzz.distance import OSA, Levenshtein
@@ -33,10 +34,6 @@ def _mean(distance, strings, copies):
     return sum(map(distance, strings, copies)) / len(strings)
 
 
-def _in_place(string, copy):
-    return sum(x != y for x, y in zip(string, copy, strict=False))
-
-
 def _strings_and_copies(rng):
     strings = [_string(rng) for _ in range(rng.randint(1, 3))]
     return strings, [_edited(rng, string) for string in strings]
@@ -46,14 +43,14 @@ check_cell_mean = Exercise(
     "cell_mean",
     lambda strings, copies: _mean(Levenshtein.distance, strings, copies),
     many(40, _strings_and_copies, (["ab"], ["a"])),
-    {
-        lambda s, c: _mean(lambda a, b: a != b, s, c): "that is the share of wrong copies. The "
-        "cell says how *many* edits a copy is away from its string.",
-        lambda s, c: _mean(_in_place, s, c): "positions are compared one by one. A letter left "
-        "out moves all that follow, and letters at the end have no partner.",
-        lambda s, c: _mean(Levenshtein.distance, s, c) * len(s): "that is the sum, not the mean.",
-    },
 )
+check_cell_mean.mistakes = {
+    lambda s, c: _mean(lambda a, b: a != b, s, c): "that is the share of wrong copies. The cell "
+    "says how *many* edits a copy is away from its string.",
+    lambda s, c: _mean(lambda a, b: sum(map(ne, a, b)), s, c): "positions are compared one by one. "
+    "A letter left out moves all that follow, and letters at the end have no partner.",
+    lambda s, c: _mean(Levenshtein.distance, s, c) * len(s): "that is the sum, not the mean.",
+}
 
 
 def _two_strings(rng):
@@ -81,17 +78,17 @@ check_distance_with_swaps = Exercise(
     "distance_with_swaps",
     OSA.distance,
     many(60, _two_strings, ("ab", "ba"), ("ab", "bc"), ("ab", "ca"), ("a", "aaa")),
-    {
-        Levenshtein.distance: "a swap of two neighbours still counts as two edits.",
-        partial(_swaps_if, lambda a, i, b, j: a[i - 1] != b[j - 1]): BOTH,
-        partial(_swaps_if, lambda a, i, b, j: a[i - 1] == b[j - 2]): BOTH,
-        partial(_swaps_if, lambda a, i, b, j: a[i - 2] == b[j - 1]): BOTH,
-    },
-    {
-        lambda answer, expected, a, b: answer < expected and min(len(a), len(b)) == 1: "one letter "
-        "has no neighbour to be swapped with. Does an index of -1 take the last letter?"
-    },
 )
+check_distance_with_swaps.mistakes = {
+    Levenshtein.distance: "a swap of two neighbours still counts as two edits.",
+    partial(_swaps_if, lambda a, i, b, j: a[i - 1] != b[j - 1]): BOTH,
+    partial(_swaps_if, lambda a, i, b, j: a[i - 1] == b[j - 2]): BOTH,
+    partial(_swaps_if, lambda a, i, b, j: a[i - 2] == b[j - 1]): BOTH,
+}
+check_distance_with_swaps.signs = {
+    lambda answer, expected, a, b: answer < expected and min(len(a), len(b)) == 1: "one letter has "
+    "no neighbour to be swapped with. Does an index of -1 take the last letter?",
+}
 
 
 class Writer:
@@ -153,17 +150,12 @@ def _plans(rng):
     return Writer(plans), len(plans), rng.randint(2, 6)
 
 
-check_decode = Exercise(
-    "decode",
-    _decode,
-    many(30, _plans),
-    {
-        lambda model, rows, limit: [(p + ".")[:limit] for p in model.plans]: "the end token is "
-        "kept: it says that the copy is complete, it is not a part of it.",
-        _stops_with_the_first: "all rows stop as soon as one has ended.",
-    },
-    judge=_judge_decode,
-)
+check_decode = Exercise("decode", _decode, many(30, _plans), judge=_judge_decode)
+check_decode.mistakes = {
+    lambda model, rows, limit: [(p + ".")[:limit] for p in model.plans]: "the end token is kept: "
+    "it says that the copy is complete, it is not a part of it.",
+    _stops_with_the_first: "all rows stop as soon as one has ended.",
+}
 
 
 def _as_it_is(x, dim=1):
@@ -196,19 +188,15 @@ LENGTHS = (
     "the whole row."
 )
 
-check_extend = Exercise(
-    "extend",
-    _extend,
-    many(25, _matrix_and_more),
-    {
-        lambda *a: _extend(*a, random=_as_it_is): RAW,
-        lambda *a: _extend(*a, _as_it_is, _as_it_is, _as_it_is): RAW,
-        lambda *a: _extend(*a, _as_it_is, _as_it_is): RAW,
-        _with_mean: "the mean of the letters' rows is one row for all new letters: nothing tells "
-        "them apart.",
-        lambda *a: _extend(*a, shared=_as_it_is, whole=_as_it_is): LENGTHS,
-        lambda *a: _extend(*a, shared=_as_it_is): LENGTHS,
-        lambda U, *a: _extend(U, *a)[len(U) :]: "these are the new rows only. U keeps the old "
-        "ones, above them.",
-    },
-)
+check_extend = Exercise("extend", _extend, many(25, _matrix_and_more))
+check_extend.mistakes = {
+    lambda *a: _extend(*a, random=_as_it_is): RAW,
+    lambda *a: _extend(*a, _as_it_is, _as_it_is, _as_it_is): RAW,
+    lambda *a: _extend(*a, _as_it_is, _as_it_is): RAW,
+    _with_mean: "the mean of the letters' rows is one row for all new letters: nothing tells them "
+    "apart.",
+    lambda *a: _extend(*a, shared=_as_it_is, whole=_as_it_is): LENGTHS,
+    lambda *a: _extend(*a, shared=_as_it_is): LENGTHS,
+    lambda U, *a: _extend(U, *a)[len(U) :]: "these are the new rows only. U keeps the old ones, "
+    "above them.",
+}

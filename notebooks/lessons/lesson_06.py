@@ -25,26 +25,24 @@ def _shortcut(x, y):
 
 
 check_rank_correlation = Exercise(
-    "rank_correlation",
-    lambda x, y: spearmanr(x, y).statistic,
-    many(30, _two_lists),
-    {
-        lambda x, y: pearsonr(x, y)[0]: "that is the correlation of the values. Replace each "
-        "value by its rank first.",
-        lambda *xy: pearsonr(*map(np.argsort, xy))[0]: "argsort says which value comes "
-        "first, second, ...; a rank says at which place a value stands: the inverse of it.",
-        lambda *xy: pearsonr(*(np.argsort(np.argsort(one)) for one in xy))[0]: "equal values have "
-        "to share one rank, the mean of their places; here the order of the list decides.",
-        lambda x, y: pearsonr(rankdata(x, "min"), rankdata(y, "min"))[0]: "equal values share "
-        "the smallest of their places; they have to share the mean of them.",
-        lambda x, y: pearsonr(rankdata(x, "dense"), rankdata(y, "dense"))[0]: "after equal values "
-        "the count goes on from their places: 1, 2.5, 2.5, 4.",
-        lambda x, y: pearsonr(sorted(x), sorted(y))[0]: "each list is sorted by itself, so that "
-        "what belongs together is taken apart.",
-        _shortcut: "the formula with squared differences holds only where no values are equal. "
-        "Take part 4's coefficient of the ranks.",
-    },
+    "rank_correlation", lambda x, y: spearmanr(x, y).statistic, many(30, _two_lists)
 )
+check_rank_correlation.mistakes = {
+    lambda x, y: pearsonr(x, y)[0]: "that is the correlation of the values. Replace each value by "
+    "its rank first.",
+    lambda *xy: pearsonr(*map(np.argsort, xy))[0]: "argsort says which value comes first, second, "
+    "...; a rank says at which place a value stands: the inverse of it.",
+    lambda *xy: pearsonr(*(np.argsort(np.argsort(one)) for one in xy))[0]: "equal values have to "
+    "share one rank, the mean of their places; here the order of the list decides.",
+    lambda x, y: pearsonr(rankdata(x, "min"), rankdata(y, "min"))[0]: "equal values share the "
+    "smallest of their places; they have to share the mean of them.",
+    lambda x, y: pearsonr(rankdata(x, "dense"), rankdata(y, "dense"))[0]: "after equal values the "
+    "count goes on from their places: 1, 2.5, 2.5, 4.",
+    lambda x, y: pearsonr(sorted(x), sorted(y))[0]: "each list is sorted by itself, so that what "
+    "belongs together is taken apart.",
+    _shortcut: "the formula with squared differences holds only where no values are equal. Take "
+    "part 4's coefficient of the ranks.",
+}
 
 
 def _by_setting(records, score):
@@ -74,21 +72,17 @@ def _records(rng):
 SKEWED = [_record("normal", *run) for run in ((4, 1.0), (4, 2.0), (4, 9.0), (8, 3.0))]
 
 
-check_ranking = Exercise(
-    "ranking",
-    _ranking,
-    many(30, _records, (SKEWED,)),
-    {
-        lambda records: _ranking(records, min): "settings are ranked by their best seed, and "
-        "the one with the most seeds has the most luck (part 3). Rank by the mean.",
-        lambda records: _ranking(records, worst_first=True): "the largest distance comes first: "
-        "an edit distance is a number of errors.",
-        lambda records: _ranking(records, statistics.median): "that is the median over the seeds. "
-        "Rank by the mean.",
-        lambda records: _ranking(records, sum): "the distances of a setting's seeds are added "
-        "up, which punishes having many seeds.",
-    },
-)
+check_ranking = Exercise("ranking", _ranking, many(30, _records, (SKEWED,)))
+check_ranking.mistakes = {
+    lambda records: _ranking(records, min): "settings are ranked by their best seed, and the one "
+    "with the most seeds has the most luck (part 3). Rank by the mean.",
+    lambda records: _ranking(records, worst_first=True): "the largest distance comes first: an "
+    "edit distance is a number of errors.",
+    lambda records: _ranking(records, statistics.median): "that is the median over the seeds. Rank "
+    "by the mean.",
+    lambda records: _ranking(records, sum): "the distances of a setting's seeds are added up, "
+    "which punishes having many seeds.",
+}
 
 
 def _paired_change(records, feature):
@@ -109,25 +103,16 @@ def _settings(rng):
     return (records, feature) if pairs(records, feature) else None
 
 
-check_paired_change = Exercise(
-    "paired_change",
-    _paired_change,
-    many(60, _settings),
-    {
-        _change_of_means: "that is the difference of two means over different settings: what "
-        "else is on in them plays a part. Compare pairs that differ in the feature alone.",
-        lambda *a: -_paired_change(*a): "the sign is turned round: on minus off, so that a "
-        "feature that helps is negative.",
-        lambda records, feature: _paired_change(records, feature) * len(pairs(records, feature)): (
-            "the changes are added up: their mean is asked for."
-        ),
-        lambda records, feature: 0.0: "every pair is counted twice, on minus off and off minus on.",
-    },
-)
-
-
-def _usable(settings, characters):
-    return [s for s in settings if (n := sampling_set_size(*s)) is None or n >= characters]
+check_paired_change = Exercise("paired_change", _paired_change, many(60, _settings))
+check_paired_change.mistakes = {
+    _change_of_means: "that is the difference of two means over different settings: what else is "
+    "on in them plays a part. Compare pairs that differ in the feature alone.",
+    lambda *a: -_paired_change(*a): "the sign is turned round: on minus off, so that a feature "
+    "that helps is negative.",
+    lambda records, feature: _paired_change(records, feature) * len(pairs(records, feature)): "the "
+    "changes are added up: their mean is asked for.",
+    lambda records, feature: 0.0: "every pair is counted twice, on minus off and off minus on.",
+}
 
 
 def _sets(rng):
@@ -141,21 +126,19 @@ LACKS_ZERO = [("neighboring_points", 3), ("normal", 2), ("hypercube_vertices", 5
 
 check_usable = Exercise(
     "usable",
-    _usable,
+    lambda settings, m: [s for s in settings if (n := sampling_set_size(*s)) is None or n >= m],
     many(30, _sets, LACKS_ZERO),
-    {
-        lambda settings, m: [
-            s for s in settings if (n := sampling_set_size(*s)) and n >= m
-        ]: "normally distributed vectors come from a continuous set, which is never too small.",
-        lambda settings, m: [
-            (name, d)
-            for name, d in settings
-            if name == "normal" or {"n": 3, "h": 2}[name[0]] ** d >= m
-        ]: "the zero vector is counted: d dimensions hold 3^d - 1 neighboring points.",
-        lambda settings, m: [
-            s for s in settings if (n := sampling_set_size(*s)) is None or n > m
-        ]: "a set that holds exactly as many vectors as there are characters is large enough.",
-        lambda settings, m: [s for s in settings if s[1] >= m]: "a vector for each character is "
-        "needed, not a dimension for each.",
-    },
 )
+check_usable.mistakes = {
+    lambda settings, m: [
+        s for s in settings if (n := sampling_set_size(*s)) and n >= m
+    ]: "normally distributed vectors come from a continuous set, which is never too small.",
+    lambda settings, m: [
+        (name, d) for name, d in settings if name == "normal" or {"n": 3, "h": 2}[name[0]] ** d >= m
+    ]: "the zero vector is counted: d dimensions hold 3^d - 1 neighboring points.",
+    lambda settings, m: [
+        s for s in settings if (n := sampling_set_size(*s)) is None or n > m
+    ]: "a set that holds exactly as many vectors as there are characters is large enough.",
+    lambda settings, m: [s for s in settings if s[1] >= m]: "a vector for each character is "
+    "needed, not a dimension for each.",
+}

@@ -27,25 +27,23 @@ def _without(marks, text):
 
 
 check_infix = Exercise(
-    "infix",
-    _infix,
-    many(50, lambda rng: (random_formula(rng, rng.randint(1, 9)),)),
-    {
-        lambda text: _without("()", _infix(text)): "the brackets are missing: "
-        "a U b & c could be read in two ways.",
-        lambda text: _bracketed(_mirrored(parse_prefix(text))): "the operands are exchanged: the "
-        "first one in the text is the left one.",
-        lambda text: text: "that is the prefix text itself.",
-    },
-    {
-        lambda answer, expected, text: (
-            _without(" ", answer) == _without(" ", expected)
-        ): "only the spaces differ: one on each side of & and U, none after ! and X.",
-        lambda answer, expected, text: (
-            _without("() ", answer) == _without("() ", expected)
-        ): "only the brackets differ: a pair around each & and U, the outermost too, no others.",
-    },
+    "infix", _infix, many(50, lambda rng: (random_formula(rng, rng.randint(1, 9)),))
 )
+check_infix.mistakes = {
+    lambda text: _without("()", _infix(text)): "the brackets are missing: a U b & c could be read "
+    "in two ways.",
+    lambda text: _bracketed(_mirrored(parse_prefix(text))): "the operands are exchanged: the first "
+    "one in the text is the left one.",
+    lambda text: text: "that is the prefix text itself.",
+}
+check_infix.signs = {
+    lambda answer, expected, text: (
+        _without(" ", answer) == _without(" ", expected)
+    ): "only the spaces differ: one on each side of & and U, none after ! and X.",
+    lambda answer, expected, text: (
+        _without("() ", answer) == _without("() ", expected)
+    ): "only the brackets differ: a pair around each & and U, the outermost too, no others.",
+}
 
 
 def _fixpoint(f, g, after, greatest=True, both=False):
@@ -62,17 +60,9 @@ def _globally(f, after):
     return _fixpoint(set(), f, after)
 
 
-def _no_loop(f, after):
-    return {t for t in range(len(after)) if all(s in f for s in range(t, len(after)))}
-
-
 def _whole_cycle(f, after):
     """Forgets what lies between a time in the prefix and the cycle."""
     return {t for t in f if all(s in f for s in range(after[-1], len(after)))}
-
-
-def _eventually(f, after):
-    return set(range(len(after))) - _globally(set(range(len(after))) - f, after)
 
 
 def _lasso(rng):
@@ -88,22 +78,20 @@ def _times_of_f(rng):
 
 LASSOS = ({0, 1, 3, 4}, [1, 2, 3, 4, 3]), ({1, 2}, [1, 2, 0]), ({2}, [1, 2, 1])
 
-check_globally = Exercise(
-    "globally",
-    _globally,
-    many(50, _times_of_f, *LASSOS),
-    {
-        lambda f, after: set(f): "that says where f holds now. G f asks for it at all later times.",
-        _eventually: "that is F f: at some later time. G f is at all of them.",
-        _no_loop: "the word does not end at the last letter: the cycle comes again, from its "
-        "beginning, so that earlier times of the cycle are later times too.",
-        lambda f, after: set(): "from nothing comes nothing: this is the least solution, as for U. "
-        "G f is the greatest one. Start with all times, and take away.",
-        lambda f, after: {t for t in f if after[t] in f}: "that looks one time ahead only: f has "
-        "to hold at all later times. Take away again, until nothing changes.",
-        _whole_cycle: "f has to hold on the way into the cycle too, not only now and in it.",
-    },
-)
+check_globally = Exercise("globally", _globally, many(50, _times_of_f, *LASSOS))
+check_globally.mistakes = {
+    lambda f, after: set(f): "that says where f holds now. G f asks for it at all later times.",
+    lambda f, after: (every := {*range(len(after))}) - _globally(every - f, after): "that is F f: "
+    "at some later time. G f is at all of them.",
+    lambda f, after: {t for t in f if f >= {*range(t, len(after))}}: "the word does not end at the "
+    "last letter: the cycle comes again, from its beginning, so that earlier times of the cycle "
+    "are later times too.",
+    lambda f, after: set(): "from nothing comes nothing: this is the least solution, as for U. G f "
+    "is the greatest one. Start with all times, and take away.",
+    lambda f, after: {t for t in f if after[t] in f}: "that looks one time ahead only: f has to "
+    "hold at all later times. Take away again, until nothing changes.",
+    _whole_cycle: "f has to hold on the way into the cycle too, not only now and in it.",
+}
 
 
 def _until(f, g, after):
@@ -119,18 +107,16 @@ def _times_of_both(rng):
 
 
 check_release = Exercise(
-    "release",
-    _fixpoint,
-    many(60, _times_of_both, (set(), {0}, [0]), ({0}, {0}, [1, 1])),
-    {
-        _until: "that is f U g. In f R g it is g that holds, up to and with the time when f does.",
-        lambda f, g, after: _fixpoint(f, g, after, greatest=False): "f need never come, as long "
-        "as g holds for ever: that is the greatest fixpoint. Start with all times.",
-        lambda f, g, after: _fixpoint(
-            g, f, after, both=True
-        ): "g has to hold at the time of f too: yours is g W f, which asks for g only before it.",
-    },
+    "release", _fixpoint, many(60, _times_of_both, (set(), {0}, [0]), ({0}, {0}, [1, 1]))
 )
+check_release.mistakes = {
+    _until: "that is f U g. In f R g it is g that holds, up to and with the time when f does.",
+    lambda f, g, after: _fixpoint(f, g, after, greatest=False): "f need never come, as long as g "
+    "holds for ever: that is the greatest fixpoint. Start with all times.",
+    lambda f, g, after: _fixpoint(
+        g, f, after, both=True
+    ): "g has to hold at the time of f too: yours is g W f, which asks for g only before it.",
+}
 
 
 def _step_allows(step, letter):
@@ -152,10 +138,6 @@ def _allows(steps, loop, prefix, cycle, count=None):
 def _closed_world(steps, loop, prefix, cycle):
     exact = ([{n: s.get(n, False) for n in "ab"} for s in part] for part in (steps, loop))
     return _allows(*exact, prefix, cycle)
-
-
-def _once(steps, loop, prefix, cycle):
-    return _allows(steps, loop, prefix, cycle, max(len(steps + loop), len(prefix + cycle)))
 
 
 def _shortest(steps, loop, prefix, cycle):
@@ -187,15 +169,16 @@ check_allows = Exercise(
     "allows",
     _allows,
     many(120, _trace_and_word, ([], [{"a": True}, {}], [], [{"a"}, set(), set()])),
-    {
-        _once: "the cycles have different lengths, so that they meet in other ways at later "
-        "turns. Go on until both are back where they were together.",
-        _shortest: "zip stops at the end of the shorter one, but neither ends: both cycles go on.",
-        _turned: "at time t of the word, the place in the cycle is (t - len(prefix)) % len(cycle), "
-        "since the cycle begins after the prefix; likewise in the trace.",
-        _closed_world: "what a step does not mention is free, and not false.",
-        lambda s, o, p, c: (
-            len(s) == len(p) and len(o) == len(c) and _allows(s, o, p, c)
-        ): "trace and word need not be cut into prefix and cycle at the same times.",
-    },
 )
+check_allows.mistakes = {
+    lambda s, o, p, c: _allows(s, o, p, c, max(len(s + o), len(p + c))): "the cycles have "
+    "different lengths, so that they meet in other ways at later turns. Go on until both are back "
+    "where they were together.",
+    _shortest: "zip stops at the end of the shorter one, but neither ends: both cycles go on.",
+    _turned: "at time t of the word, the place in the cycle is (t - len(prefix)) % len(cycle), "
+    "since the cycle begins after the prefix; likewise in the trace.",
+    _closed_world: "what a step does not mention is free, and not false.",
+    lambda s, o, p, c: (
+        len(s) == len(p) and len(o) == len(c) and _allows(s, o, p, c)
+    ): "trace and word need not be cut into prefix and cycle at the same times.",
+}

@@ -6,21 +6,21 @@ check_teacher_forcing = Exercise(
     "teacher_forcing",
     lambda tokens, start, end: ([start, *tokens], [*tokens, end]),
     many(25, lambda rng: ([rng.randint(3, 9) for _ in range(rng.randint(0, 5))], 2, 1)),
-    {
-        lambda tokens, start, end: ([start, *tokens, end], [start, *tokens, end]): "inputs and "
-        "targets are the same, so the decoder is shown what it has to say. Shift them by one.",
-        lambda tokens, start, end: ([*tokens, end], [start, *tokens]): "the shift goes the wrong "
-        "way: the decoder has to say the *next* token, and is shown the ones before it.",
-        lambda tokens, start, end: ([start, *tokens[:-1]], [*tokens]): "the end token is not a "
-        "target, so the network never learns to stop.",
-        lambda tokens, start, end: ([start, *tokens, end], [*tokens, end, end]): "one place too "
-        "many: after the end nothing is asked any more.",
-    },
-    {
-        lambda answer, expected, *_: len(answer) == 2 and len(answer[0]) != len(answer[1]): "each "
-        "input has one target: both lists have the same length."
-    },
 )
+check_teacher_forcing.mistakes = {
+    lambda tokens, start, end: ([start, *tokens, end], [start, *tokens, end]): "inputs and targets "
+    "are the same, so the decoder is shown what it has to say. Shift them by one.",
+    lambda tokens, start, end: ([*tokens, end], [start, *tokens]): "the shift goes the wrong way: "
+    "the decoder has to say the *next* token, and is shown the ones before it.",
+    lambda tokens, start, end: ([start, *tokens[:-1]], [*tokens]): "the end token is not a target, "
+    "so the network never learns to stop.",
+    lambda tokens, start, end: ([start, *tokens, end], [*tokens, end, end]): "one place too many: "
+    "after the end nothing is asked any more.",
+}
+check_teacher_forcing.signs = {
+    lambda answer, expected, *_: len(answer) == 2 and len(answer[0]) != len(answer[1]): "each "
+    "input has one target: both lists have the same length.",
+}
 
 
 def _batches(lengths, size, pool, by=None, keep_rest=False):
@@ -39,21 +39,17 @@ def _lengths(rng):
     return lengths, size, size * rng.randint(2, 3)
 
 
-check_batches = Exercise(
-    "batches",
-    _batches,
-    many(40, _lengths),
-    {
-        lambda lengths, size, pool: _batches(lengths, size, len(lengths)): "everything is sorted "
-        "at once: batches would hold the same problems in every epoch. Sort within each pool.",
-        lambda lengths, size, pool: _batches(lengths, size, pool, by=lambda row: row): "nothing "
-        "is sorted, so that one long problem makes its whole batch long.",
-        lambda *a: _batches(*a, keep_rest=True): "the last batch is not full: leave it out.",
-        lambda lengths, size, pool: [
-            [lengths[row] for row in batch] for batch in _batches(lengths, size, pool)
-        ]: "these are the lengths; the batches hold the numbers of the problems.",
-    },
-)
+check_batches = Exercise("batches", _batches, many(40, _lengths))
+check_batches.mistakes = {
+    lambda lengths, size, pool: _batches(lengths, size, len(lengths)): "everything is sorted at "
+    "once: batches would hold the same problems in every epoch. Sort within each pool.",
+    lambda lengths, size, pool: _batches(lengths, size, pool, by=lambda row: row): "nothing is "
+    "sorted, so that one long problem makes its whole batch long.",
+    lambda *a: _batches(*a, keep_rest=True): "the last batch is not full: leave it out.",
+    lambda lengths, size, pool: [
+        [lengths[row] for row in batch] for batch in _batches(lengths, size, pool)
+    ]: "these are the lengths; the batches hold the numbers of the problems.",
+}
 
 
 def _beam_step(going, log_p, K, end, candidates=2, among=1, by_length=True):
@@ -91,18 +87,14 @@ def _beams(rng):
     return going, [[(score - next(sums)) / 100 for _ in range(V)] for score in scores], K, 0
 
 
-check_beam_step = Exercise(
-    "beam_step",
-    _beam_step,
-    many(60, _beams),
-    {
-        lambda *a: _beam_step(*a, candidates=1): "only K continuations are looked at. If some of "
-        "them end, fewer than K beginnings go on: look at 2K.",
-        lambda *a: _beam_step(*a, among=2): "an end counts as finished only among the first K "
-        "continuations, not among all 2K.",
-        lambda *a: _beam_step(*a, by_length=False): "the score of a finished answer is divided by "
-        "its length, the end included; else short answers win.",
-        _each_its_best: "every beginning goes on with its own best token. Beam search takes the "
-        "best of the continuations of *all* beginnings.",
-    },
-)
+check_beam_step = Exercise("beam_step", _beam_step, many(60, _beams))
+check_beam_step.mistakes = {
+    lambda *a: _beam_step(*a, candidates=1): "only K continuations are looked at. If some of them "
+    "end, fewer than K beginnings go on: look at 2K.",
+    lambda *a: _beam_step(*a, among=2): "an end counts as finished only among the first K "
+    "continuations, not among all 2K.",
+    lambda *a: _beam_step(*a, by_length=False): "the score of a finished answer is divided by its "
+    "length, the end included; else short answers win.",
+    _each_its_best: "every beginning goes on with its own best token. Beam search takes the best "
+    "of the continuations of *all* beginnings.",
+}

@@ -55,17 +55,16 @@ check_is_right = Exercise(
     "is_right",
     _is_right,
     many(100, _formula_and_values, ("|a!a", {}), ("|&a!b&bc", {"a": 1, "c": 1})),
-    {
-        lambda formula, given: _is_right(formula, dict.fromkeys(NAMES, 0) | given): "a name "
-        "without a value is taken for false. It is free: the formula has to be true for both of "
-        "its values.",
-        lambda formula, given: (
-            truth_tables.table(formula, _free(formula, given), given) != 0
-        ): "one completion that makes it true is not enough: all of them have to.",
-        _three_values: "three values forget that all occurrences of a name have the same value "
-        "(part 3): go through the completions.",
-    },
 )
+check_is_right.mistakes = {
+    lambda formula, given: _is_right(formula, dict.fromkeys(NAMES, 0) | given): "a name without a "
+    "value is taken for false. It is free: the formula has to be true for both of its values.",
+    lambda formula, given: (
+        truth_tables.table(formula, _free(formula, given), given) != 0
+    ): "one completion that makes it true is not enough: all of them have to.",
+    _three_values: "three values forget that all occurrences of a name have the same value (part "
+    "3): go through the completions.",
+}
 
 
 def _implicants(formula):
@@ -101,23 +100,21 @@ def _label(formula):
 
 
 check_prime_implicants = Exercise(
-    "prime_implicants",
-    _primes,
-    many(25, lambda rng: (_formula(rng),), ("|&a!b&bc",), ("|a&bc",)),
-    {
-        lambda formula: _texts(_implicants(formula)): "all right assignments are listed. Minimal "
-        "are those of which no literal can be left out.",
-        _shortest: "a minimal assignment need not be a shortest one: in a ∨ (b ∧ c) both a1 and "
-        "b1c1 are minimal.",
-        lambda formula: (
-            {_label(formula)} if _primes(formula) else set()
-        ): "that is one of them. Which literals can be dropped hangs on where you start: "
-        "try all partial assignments.",
-        lambda formula: _texts(i for i in _implicants(formula) if len(i) == len(_names(formula))): (
-            "these give every name a value: full models. Drop what is not needed."
-        ),
-    },
+    "prime_implicants", _primes, many(25, lambda rng: (_formula(rng),), ("|&a!b&bc",), ("|a&bc",))
 )
+check_prime_implicants.mistakes = {
+    lambda formula: _texts(_implicants(formula)): "all right assignments are listed. Minimal are "
+    "those of which no literal can be left out.",
+    _shortest: "a minimal assignment need not be a shortest one: in a ∨ (b ∧ c) both a1 and b1c1 "
+    "are minimal.",
+    lambda formula: (
+        {_label(formula)} if _primes(formula) else set()
+    ): "that is one of them. Which literals can be dropped hangs on where you start: try all "
+    "partial assignments.",
+    lambda formula: _texts(i for i in _implicants(formula) if len(i) == len(_names(formula))): (
+        "these give every name a value: full models. Drop what is not needed."
+    ),
+}
 
 
 def _formula_and_label(rng):
@@ -134,12 +131,12 @@ check_merges = Exercise(
     "merges",
     lambda formula, label: collides(formula, label, NAMES),
     many(80, _formula_and_label, ("&a|bc", "a1c1")),
-    {
-        lambda formula, label: set(_names(formula)) != set(_label_names(label)): "a name that the "
-        "label lacks is not enough: it merges only if another one is given its name.",
-        lambda formula, label: False: "names do merge: one that only the formula has stays, also "
-        "if a name of the label has just been given its name.",
-        lambda formula, label: _label_names(label) != list(NAMES[: len(label) // 2]): "names may "
-        "change without merging: count the different names of the formula before and after.",
-    },
 )
+check_merges.mistakes = {
+    lambda formula, label: set(_names(formula)) != set(_label_names(label)): "a name that the "
+    "label lacks is not enough: it merges only if another one is given its name.",
+    lambda formula, label: False: "names do merge: one that only the formula has stays, also if a "
+    "name of the label has just been given its name.",
+    lambda formula, label: _label_names(label) != list(NAMES[: len(label) // 2]): "names may "
+    "change without merging: count the different names of the formula before and after.",
+}

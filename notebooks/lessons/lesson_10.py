@@ -33,20 +33,18 @@ def _grid(rng):
 
 
 check_means = Exercise(
-    "means",
-    lambda *grid: (_over_cells(*grid), _over_problems(*grid)),
-    many(30, _grid),
-    {
-        lambda *grid: (_over_problems(*grid), _over_cells(*grid)): "the two means are exchanged: "
-        "the one over cells comes first.",
-        lambda *grid: (_over_cells(*grid, [0.0]), _over_problems(*grid)): "a cell without problems "
-        "counts as one where everything is wrong: leave it out.",
-        lambda *grid: (_over_cells(*grid),) * 2: "over *problems* each problem weighs the same, "
-        "so that a full cell counts for more than one with a single problem.",
-        lambda *grid: (_over_problems(*grid),) * 2: "over *cells* each cell weighs the same, "
-        "however few problems it has.",
-    },
+    "means", lambda *grid: (_over_cells(*grid), _over_problems(*grid)), many(30, _grid)
 )
+check_means.mistakes = {
+    lambda *grid: (_over_problems(*grid), _over_cells(*grid)): "the two means are exchanged: the "
+    "one over cells comes first.",
+    lambda *grid: (_over_cells(*grid, [0.0]), _over_problems(*grid)): "a cell without problems "
+    "counts as one where everything is wrong: leave it out.",
+    lambda *grid: (_over_cells(*grid),) * 2: "over *problems* each problem weighs the same, so "
+    "that a full cell counts for more than one with a single problem.",
+    lambda *grid: (_over_problems(*grid),) * 2: "over *cells* each cell weighs the same, however "
+    "few problems it has.",
+}
 
 
 def _ceiling(samples, known):
@@ -60,19 +58,14 @@ def _samples(rng):
     return samples, rng.randint(1, high - 1)
 
 
-check_ceiling = Exercise(
-    "ceiling",
-    _ceiling,
-    many(30, _samples),
-    {
-        lambda samples, known: known / len(samples): "that is the share of the *rows*. The rows "
-        "hold different numbers of problems.",
-        lambda samples, known: _ceiling(samples, known - 1): "one row is missing: the first row "
-        "is for formulas with 1 AP, so the first `known` rows can be read.",
-        lambda samples, known: 1 - _ceiling(samples, known): "that is the share that cannot be "
-        "read.",
-    },
-)
+check_ceiling = Exercise("ceiling", _ceiling, many(30, _samples))
+check_ceiling.mistakes = {
+    lambda samples, known: known / len(samples): "that is the share of the *rows*. The rows hold "
+    "different numbers of problems.",
+    lambda samples, known: _ceiling(samples, known - 1): "one row is missing: the first row is for "
+    "formulas with 1 AP, so the first `known` rows can be read.",
+    lambda samples, known: 1 - _ceiling(samples, known): "that is the share that cannot be read.",
+}
 
 
 def _wilson(k, n):
@@ -91,10 +84,6 @@ def _pairs(results, ahead):
     return {(a, b) for a in results for b in results if a != b and ahead(*results[a], *results[b])}
 
 
-def _apart(k1, n1, k2, n2):
-    return _wilson(k1, n1)[0] > _wilson(k2, n2)[1]
-
-
 def _results(rng):
     results = {}
     for name in rng.sample(("proposed", "alpha-renaming", "plain"), rng.randint(2, 3)):
@@ -103,19 +92,17 @@ def _results(rng):
     return (results,)
 
 
-check_ahead = Exercise(
-    "ahead",
-    lambda results: _pairs(results, _newcombe),
-    many(60, _results),
-    {
-        lambda results: _pairs(results, lambda k, n, j, m: k / n > j / m): "the higher rate wins, "
-        "whatever chance can do. Ask whether the interval of the difference lies above 0.",
-        lambda results: _pairs(results, _apart): "intervals of single rates may overlap, and the "
-        "difference be real all the same: use the interval of the difference.",
-        lambda results: {(b, a) for a, b in _pairs(results, _newcombe)}: "the pairs are "
-        "turned round: the method that is ahead comes first.",
-    },
-)
+check_ahead = Exercise("ahead", lambda results: _pairs(results, _newcombe), many(60, _results))
+check_ahead.mistakes = {
+    lambda results: _pairs(results, lambda k, n, j, m: k / n > j / m): "the higher rate wins, "
+    "whatever chance can do. Ask whether the interval of the difference lies above 0.",
+    lambda results: _pairs(results, lambda *r: _wilson(*r[:2])[0] > _wilson(*r[2:])[1]): (
+        "intervals of single rates may overlap, and the difference be real all the same: use the "
+        "interval of the difference."
+    ),
+    lambda results: {(b, a) for a, b in _pairs(results, _newcombe)}: "the pairs are turned round: "
+    "the method that is ahead comes first.",
+}
 
 
 def _only(first, second):
@@ -137,16 +124,14 @@ def _two_methods(rng):
 
 
 check_sign_test = Exercise(
-    "sign_test",
-    _sign_test,
-    many(40, _two_methods, ([True] * 3, [False] * 3)),
-    {
-        lambda first, second: binomtest(_only(first, second), len(first)).pvalue: "problems that "
-        "both or neither solve say nothing about who is better: leave them out.",
-        lambda *both: _sign_test(*both, one_sided=True): "that is one-sided. Nobody said "
-        "beforehand which of the two is better.",
-        lambda first, second: binomtest(sum(first), len(first), sum(second) / len(second)).pvalue: (
-            "that compares two rates as if each had its own problems; these are the same ones."
-        ),
-    },
+    "sign_test", _sign_test, many(40, _two_methods, ([True] * 3, [False] * 3))
 )
+check_sign_test.mistakes = {
+    lambda first, second: binomtest(_only(first, second), len(first)).pvalue: "problems that both "
+    "or neither solve say nothing about who is better: leave them out.",
+    lambda *both: _sign_test(*both, one_sided=True): "that is one-sided. Nobody said beforehand "
+    "which of the two is better.",
+    lambda first, second: binomtest(sum(first), len(first), sum(second) / len(second)).pvalue: (
+        "that compares two rates as if each had its own problems; these are the same ones."
+    ),
+}

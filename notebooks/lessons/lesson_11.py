@@ -27,18 +27,18 @@ check_perturb_backwards = Exercise(
     "perturb_backwards",
     _last_first,
     many(60, lambda rng: (random_formula(rng, rng.randint(1, 8)), _trace(rng))),
-    {
-        lambda f, y: published_perturbation(f, y, NAMES[::-1]): "only the label's APs are renamed, "
-        "and one that the formula alone has may merge with them: give it a name that is left.",
-        lambda f, y: (f, _last_first(f, y)[1]): "the formula keeps its names: the label now "
-        "answers another question.",
-        lambda f, y: _last_first(y, f)[::-1]: "the order is that of the formula. It has to be that "
-        "of the label; what only the formula has comes after.",
-        lambda f, y: perturb(f, y, NAMES): "the order is a, b, c. Here the first AP of the label "
-        "is to be called c, the next b.",
-        _one_by_one: "names are replaced one after the other, so that a new name is renamed again.",
-    },
 )
+check_perturb_backwards.mistakes = {
+    lambda f, y: published_perturbation(f, y, NAMES[::-1]): "only the label's APs are renamed, and "
+    "one that the formula alone has may merge with them: give it a name that is left.",
+    lambda f, y: (f, _last_first(f, y)[1]): "the formula keeps its names: the label now answers "
+    "another question.",
+    lambda f, y: _last_first(y, f)[::-1]: "the order is that of the formula. It has to be that of "
+    "the label; what only the formula has comes after.",
+    lambda f, y: perturb(f, y, NAMES): "the order is a, b, c. Here the first AP of the label is to "
+    "be called c, the next b.",
+    _one_by_one: "names are replaced one after the other, so that a new name is renamed again.",
+}
 
 
 def _first(label):
@@ -48,10 +48,6 @@ def _first(label):
 def _first_shares(labels):
     firsts = [first for label in labels if (first := _first(label))]
     return {name: firsts.count(name) / len(firsts) for name in NAMES}
-
-
-def _over_all(labels):
-    return {name: sum(_first(label) == name for label in labels) / len(labels) for name in NAMES}
 
 
 def _anywhere(labels):
@@ -69,17 +65,13 @@ def _labels(rng):
     return (without + ["b;{a}"] + [_trace(rng) for _ in range(rng.randint(1, 4))],)
 
 
-check_first_shares = Exercise(
-    "first_shares",
-    _first_shares,
-    many(40, _labels),
-    {
-        _over_all: "labels without any AP are counted in the total. Shares of the labels that "
-        "have one add up to 1.",
-        _anywhere: "that counts in how many labels a name occurs; asked is which comes first.",
-        _every_ap: "that counts every occurrence; asked is which name comes first in a label.",
-    },
-)
+check_first_shares = Exercise("first_shares", _first_shares, many(40, _labels))
+check_first_shares.mistakes = {
+    lambda labels: {n: sum(_first(y) == n for y in labels) / len(labels) for n in NAMES}: "labels "
+    "without any AP are counted in the total. Shares of the labels that have one add up to 1.",
+    _anywhere: "that counts in how many labels a name occurs; asked is which comes first.",
+    _every_ap: "that counts every occurrence; asked is which name comes first in a label.",
+}
 
 
 def _drop(before, after):
@@ -108,17 +100,13 @@ def _answers(rng):
     return tuple([[rng.choice(said[:k]) for _ in range(n)] for n in sizes] for k in (2, 3))
 
 
-check_covariance_drop = Exercise(
-    "covariance_drop",
-    _drop,
-    many(40, _answers),
-    {
-        _pooled: "all answers are thrown into one set. Alpha-covariance is of *one* problem's "
-        "forms; take the mean over problems.",
-        _share_of_forms: "the equation has |U| - 1 over |P| - 1: one answer to all forms is 1, a "
-        "new one to each is 0.",
-        lambda before, after: -_drop(before, after): "a drop is positive if the value falls: "
-        "before minus after.",
-        _zero_for_one: "a problem with a single form has no alpha-covariance (0/0): leave it out.",
-    },
-)
+check_covariance_drop = Exercise("covariance_drop", _drop, many(40, _answers))
+check_covariance_drop.mistakes = {
+    _pooled: "all answers are thrown into one set. Alpha-covariance is of *one* problem's forms; "
+    "take the mean over problems.",
+    _share_of_forms: "the equation has |U| - 1 over |P| - 1: one answer to all forms is 1, a new "
+    "one to each is 0.",
+    lambda before, after: -_drop(before, after): "a drop is positive if the value falls: before "
+    "minus after.",
+    _zero_for_one: "a problem with a single form has no alpha-covariance (0/0): leave it out.",
+}

@@ -12,26 +12,18 @@ def _undo(answer, renaming):
     return Renaming(renaming).inverse()(answer)
 
 
-def _undo_one_by_one(answer, renaming):
-    return one_by_one([(new, old) for old, new in renaming.items()], answer)[0]
-
-
 def _answer_and_renaming(rng):
     answer = "".join(f"{n}{rng.randint(0, 1)}" for n in rng.sample(NAMES, 2))
     return answer, dict(zip(NAMES, rng.sample(NAMES, 4), strict=True))
 
 
-check_undo = Exercise(
-    "undo",
-    _undo,
-    many(40, _answer_and_renaming, ("a1b0", {"a": "b", "b": "a"})),
-    {
-        replaced: "that renames once more. Undoing needs the arrows turned round.",
-        _undo_one_by_one: "names are replaced one after the other, so that one that has just been "
-        "restored is changed again.",
-        lambda answer, renaming: answer: "nothing is undone.",
-    },
-)
+check_undo = Exercise("undo", _undo, many(40, _answer_and_renaming, ("a1b0", {"a": "b", "b": "a"})))
+check_undo.mistakes = {
+    replaced: "that renames once more. Undoing needs the arrows turned round.",
+    lambda answer, r: one_by_one([(new, old) for old, new in r.items()], answer)[0]: "names are "
+    "replaced one after the other, so that one that has just been restored is changed again.",
+    lambda answer, renaming: answer: "nothing is undone.",
+}
 
 # the solvers of the cases
 
@@ -63,10 +55,6 @@ def _answers(solver, formula, renamings, undo=_undo):
     return [undo(solver(replaced(formula, r)), r) for r in renamings]
 
 
-def _covariance_of(solver, formula, renamings):
-    return alpha_covariance(_answers(solver, formula, renamings))
-
-
 def _order_kept(solver, formula, renamings):
     """Mapped back with the renamings in sorted order: the trap of part 4."""
     found = _answers(solver, formula, renamings, lambda answer, r: answer)
@@ -81,29 +69,27 @@ def _solver_and_renamings(rng):
 
 
 check_covariance_of = Exercise(
-    "covariance_of",
-    _covariance_of,
-    many(40, _solver_and_renamings),
-    {
-        lambda *a: alpha_covariance(_answers(*a, undo=lambda answer, r: answer)): "the renamings "
-        "are not undone before the answers are compared: a1 and b1 may be one answer.",
-        lambda *a: alpha_covariance(_answers(*a, undo=replaced)): "the answer is renamed a second "
-        "time: undoing takes the inverse.",
-        _order_kept: "an answer is mapped back with another renaming than the one it was asked "
-        "with (part 4).",
-        lambda *a: (
-            1 - len(set(found := _answers(*a))) / len(found)
-        ): "the equation has |U| - 1 over |P| - 1, so that one answer to all forms gives 1.",
-        lambda *a: (
-            1 - (len(set(found := _answers(*a))) - 1) / len(found)
-        ): "the equation divides by |P| - 1, so that an answer of its own for every form gives 0.",
-        lambda solver, formula, renamings: alpha_covariance(
-            [_undo(solver(formula), r) for r in renamings]
-        ): "the solver is asked about the formula as it is: rename the formula first.",
-        lambda *a: (len(set(found := _answers(*a))) - 1) / (len(found) - 1): "that is the share of "
-        "*changes*: alpha-covariance is 1 minus it.",
-    },
+    "covariance_of", lambda *a: alpha_covariance(_answers(*a)), many(40, _solver_and_renamings)
 )
+check_covariance_of.mistakes = {
+    lambda *a: alpha_covariance(_answers(*a, undo=lambda answer, r: answer)): "the renamings are "
+    "not undone before the answers are compared: a1 and b1 may be one answer.",
+    lambda *a: alpha_covariance(_answers(*a, undo=replaced)): "the answer is renamed a second "
+    "time: undoing takes the inverse.",
+    _order_kept: "an answer is mapped back with another renaming than the one it was asked with "
+    "(part 4).",
+    lambda *a: (
+        1 - len(set(found := _answers(*a))) / len(found)
+    ): "the equation has |U| - 1 over |P| - 1, so that one answer to all forms gives 1.",
+    lambda *a: (
+        1 - (len(set(found := _answers(*a))) - 1) / len(found)
+    ): "the equation divides by |P| - 1, so that an answer of its own for every form gives 0.",
+    lambda solver, formula, renamings: alpha_covariance(
+        [_undo(solver(formula), r) for r in renamings]
+    ): "the solver is asked about the formula as it is: rename the formula first.",
+    lambda *a: (len(set(found := _answers(*a))) - 1) / (len(found) - 1): "that is the share of "
+    "*changes*: alpha-covariance is 1 minus it.",
+}
 
 
 def _values(forms):
@@ -111,25 +97,19 @@ def _values(forms):
 
 
 check_possible_values = Exercise(
-    "possible_values",
-    _values,
-    many(8, lambda rng: (rng.randint(3, 12),), (2,), (6,)),
-    {
-        lambda n: [i / n for i in range(n + 1)]: "with n answers |U| is 1 to n, so there are n "
-        "values, and the equation divides by n - 1.",
-        lambda n: _values(n)[::-1]: "the smallest value comes first.",
-        lambda n: _values(n)[1:]: "0 is missing: each form can have an answer of its own.",
-        lambda n: _values(n)[:-1]: "1 is missing: all forms can have one answer.",
-    },
+    "possible_values", _values, many(8, lambda rng: (rng.randint(3, 12),), (2,), (6,))
 )
+check_possible_values.mistakes = {
+    lambda n: [i / n for i in range(n + 1)]: "with n answers |U| is 1 to n, so there are n values, "
+    "and the equation divides by n - 1.",
+    lambda n: _values(n)[::-1]: "the smallest value comes first.",
+    lambda n: _values(n)[1:]: "0 is missing: each form can have an answer of its own.",
+    lambda n: _values(n)[:-1]: "1 is missing: all forms can have one answer.",
+}
 
 
 def _literals(text):
     return frozenset(zip(text[::2], text[1::2], strict=True))
-
-
-def _meant(answers):
-    return 1 - (len({_literals(answer) for answer in answers}) - 1) / (len(answers) - 1)
 
 
 def _neighbours(answers):
@@ -144,16 +124,16 @@ def _assignment(rng):
 
 check_covariance_of_meaning = Exercise(
     "covariance_of_meaning",
-    _meant,
+    lambda answers: alpha_covariance([sorted(_literals(answer)) for answer in answers]),
     many(
         40,
         lambda rng: ([_assignment(rng) for _ in range(rng.randint(2, 6))],),
         (["a1b0", "b0a1"],),
     ),
-    {
-        alpha_covariance: "a1b0 and b0a1 are two texts and one assignment: compare them as sets.",
-        lambda answers: alpha_covariance(["".join(sorted(a)) for a in answers]): "sorting the "
-        "characters takes names and values apart: a1b0 and a0b1 become the same.",
-        _neighbours: "an answer may come back later: count the different ones, not the changes.",
-    },
 )
+check_covariance_of_meaning.mistakes = {
+    alpha_covariance: "a1b0 and b0a1 are two texts and one assignment: compare them as sets.",
+    lambda answers: alpha_covariance(["".join(sorted(a)) for a in answers]): "sorting the "
+    "characters takes names and values apart: a1b0 and a0b1 become the same.",
+    _neighbours: "an answer may come back later: count the different ones, not the changes.",
+}

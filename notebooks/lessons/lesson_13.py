@@ -18,19 +18,19 @@ check_weights = Exercise(
     "weights",
     lambda *a: {"plain": (a[0] + a[1]) * a[2], "proposed": _dual_part(*a)},
     many(30, _vocabulary),
-    {
-        lambda n, m, D, d: {"plain": (n + m) * D, "proposed": (n + 1) * D}: "the random part is "
-        "drawn and not learned: learned rows have D - d_beta numbers.",
-        lambda n, m, D, d: {"plain": (n + m) * D, "proposed": (n + m) * (D - d)}: "all "
-        "interchangeable tokens share one learned row: their number does not come in.",
-        lambda n, m, D, d: {"plain": (n + m) * D, "proposed": n * (D - d)}: "the row that the "
-        "interchangeable tokens share is learned too.",
-        lambda n, m, D, d: {"plain": (n + m) * D, "proposed": n * D + D - d}: "the other tokens' "
-        "rows have D - d_beta learned numbers as well: in the random part they are zero.",
-        lambda n, m, D, d: {"plain": m * D, "proposed": _dual_part(n, m, D, d)}: "the plain table "
-        "has a row for each other token too.",
-    },
 )
+check_weights.mistakes = {
+    lambda n, m, D, d: {"plain": (n + m) * D, "proposed": (n + 1) * D}: "the random part is drawn "
+    "and not learned: learned rows have D - d_beta numbers.",
+    lambda n, m, D, d: {"plain": (n + m) * D, "proposed": (n + m) * (D - d)}: "all interchangeable "
+    "tokens share one learned row: their number does not come in.",
+    lambda n, m, D, d: {"plain": (n + m) * D, "proposed": n * (D - d)}: "the row that the "
+    "interchangeable tokens share is learned too.",
+    lambda n, m, D, d: {"plain": (n + m) * D, "proposed": n * D + D - d}: "the other tokens' rows "
+    "have D - d_beta learned numbers as well: in the random part they are zero.",
+    lambda n, m, D, d: {"plain": m * D, "proposed": _dual_part(n, m, D, d)}: "the plain table has "
+    "a row for each other token too.",
+}
 
 
 def _half(elsewhere, n, D):
@@ -42,23 +42,19 @@ def _model(rng):
     return D * rng.randint(20, 5000) + rng.choice((0, 0, 1, D // 2)), rng.randint(3, 14), D
 
 
-check_half = Exercise(
-    "half",
-    _half,
-    many(30, _model, (640, 3, 64)),
-    {
-        lambda elsewhere, n, D: math.ceil(elsewhere / D): "the other tokens have rows too, and "
-        "are a part of the embedding.",
-        lambda elsewhere, n, D: elsewhere // D - n: "rounded down: with so many tokens the "
-        "embedding is still a little smaller than the rest.",
-        lambda elsewhere, n, D: elsewhere / D - n: "that is where both weigh the same; the next "
-        "whole number of tokens is asked for.",
-        lambda elsewhere, n, D: elsewhere // D - n + 1: "one too many where it comes out even: "
-        "half is enough.",
-        lambda elsewhere, n, D: math.ceil(elsewhere / 2 / D) - n: "half of *all* weights, and the "
-        "embedding is a part of them: it has to hold as many as the rest does.",
-    },
-)
+check_half = Exercise("half", _half, many(30, _model, (640, 3, 64)))
+check_half.mistakes = {
+    lambda elsewhere, n, D: math.ceil(elsewhere / D): "the other tokens have rows too, and are a "
+    "part of the embedding.",
+    lambda elsewhere, n, D: elsewhere // D - n: "rounded down: with so many tokens the embedding "
+    "is still a little smaller than the rest.",
+    lambda elsewhere, n, D: elsewhere / D - n: "that is where both weigh the same; the next whole "
+    "number of tokens is asked for.",
+    lambda elsewhere, n, D: elsewhere // D - n + 1: "one too many where it comes out even: half is "
+    "enough.",
+    lambda elsewhere, n, D: math.ceil(elsewhere / 2 / D) - n: "half of *all* weights, and the "
+    "embedding is a part of them: it has to hold as many as the rest does.",
+}
 
 
 def _cache(layers, D, rows, length, source):
@@ -70,25 +66,21 @@ def _decoding(rng):
     return rng.choice((2, 4, 6, 8)), D, rows, rng.randint(8, 128), rng.randint(5, 50)
 
 
-check_cache_bytes = Exercise(
-    "cache_bytes",
-    _cache,
-    many(30, _decoding),
-    {
-        lambda *a: _cache(*a) // 2: "keys *and* values are kept.",
-        lambda layers, D, rows, length, source: _cache(layers, D, rows, length, 0): "the keys and "
-        "values of the source are kept as well, for cross-attention.",
-        lambda *a: _cache(*a) // 4: "that is how many numbers there are: a float32 has 4 bytes.",
-        lambda *a: _cache(*a) * 8: "32 bits are 4 bytes.",
-        lambda layers, D, rows, n, m: 8 * layers * D * rows * n * m: "places of the answer and "
-        "tokens of the source are kept beside each other: their numbers add up.",
-        lambda layers, D, rows, n, m: 8 * layers * D * (rows * n + m): "the keys and values of "
-        "the source are kept for each row too.",
-        lambda layers, *a: _cache(1, *a): "each layer has its own keys and values.",
-        lambda layers, D, rows, *a: _cache(layers, D, 1, *a): "each row, that is each beam of each "
-        "formula, has its own.",
-    },
-)
+check_cache_bytes = Exercise("cache_bytes", _cache, many(30, _decoding))
+check_cache_bytes.mistakes = {
+    lambda *a: _cache(*a) // 2: "keys *and* values are kept.",
+    lambda layers, D, rows, length, source: _cache(layers, D, rows, length, 0): "the keys and "
+    "values of the source are kept as well, for cross-attention.",
+    lambda *a: _cache(*a) // 4: "that is how many numbers there are: a float32 has 4 bytes.",
+    lambda *a: _cache(*a) * 8: "32 bits are 4 bytes.",
+    lambda layers, D, rows, n, m: 8 * layers * D * rows * n * m: "places of the answer and tokens "
+    "of the source are kept beside each other: their numbers add up.",
+    lambda layers, D, rows, n, m: 8 * layers * D * (rows * n + m): "the keys and values of the "
+    "source are kept for each row too.",
+    lambda layers, *a: _cache(1, *a): "each layer has its own keys and values.",
+    lambda layers, D, rows, *a: _cache(layers, D, 1, *a): "each row, that is each beam of each "
+    "formula, has its own.",
+}
 
 
 def _tokens(lengths, cached, together=False):
@@ -96,26 +88,24 @@ def _tokens(lengths, cached, together=False):
     return sum(T if cached else T * (T + 1) // 2 for T in steps)
 
 
-def _lengths(rng):
-    return [rng.randint(1, 40) for _ in range(rng.randint(1, 4))], rng.random() < 0.5
-
-
 check_tokens_decoded = Exercise(
     "tokens_decoded",
     _tokens,
-    many(30, _lengths),
-    {
-        lambda lengths, cached: _tokens(lengths, True): "without a cache step t runs t tokens "
-        "through the layer: 1 + 2 + ... + T.",
-        lambda lengths, cached: sum(T if cached else T * T for T in lengths): "step t runs t "
-        "tokens through the layer, not T: early steps are short.",
-        lambda lengths, cached: _tokens(lengths, cached, together=True): "every answer is run as "
-        "long as the longest one. A row that has ended is dropped.",
-        lambda lengths, cached: _tokens([max(lengths)], cached): "each answer of the batch runs "
-        "its own tokens: add them up.",
-        lambda lengths, cached: _tokens([sum(lengths)], cached): "each answer starts again with "
-        "one token.",
-        lambda lengths, cached: sum(T if cached else T * (T - 1) // 2 for T in lengths): "step t "
-        "runs t tokens through the layer, the newest one included.",
-    },
+    many(
+        30, lambda rng: ([rng.randint(1, 40) for _ in range(rng.randint(1, 4))], rng.random() < 0.5)
+    ),
 )
+check_tokens_decoded.mistakes = {
+    lambda lengths, cached: _tokens(lengths, True): "without a cache step t runs t tokens through "
+    "the layer: 1 + 2 + ... + T.",
+    lambda lengths, cached: sum(T if cached else T * T for T in lengths): "step t runs t tokens "
+    "through the layer, not T: early steps are short.",
+    lambda lengths, cached: _tokens(lengths, cached, together=True): "every answer is run as long "
+    "as the longest one. A row that has ended is dropped.",
+    lambda lengths, cached: _tokens([max(lengths)], cached): "each answer of the batch runs its "
+    "own tokens: add them up.",
+    lambda lengths, cached: _tokens([sum(lengths)], cached): "each answer starts again with one "
+    "token.",
+    lambda lengths, cached: sum(T if cached else T * (T - 1) // 2 for T in lengths): "step t runs "
+    "t tokens through the layer, the newest one included.",
+}

@@ -33,21 +33,16 @@ def _in_the_order_given(percent, enough):
             return set(range(count))
 
 
-check_kept = Exercise(
-    "kept",
-    _kept,
-    many(30, _percentages, ([20, 50, 30], 70), ([20, 50, 30], 80)),
-    {
-        lambda p, enough: _kept(p, enough, before=True): "one token too few: the one with which "
-        "the sum reaches the threshold is kept.",
-        lambda p, enough: _kept(p, enough, strict=True): "reached is enough: nothing more is kept "
-        "once the sum is the threshold exactly.",
-        _in_the_order_given: "the fewest tokens: so the most probable ones first, wherever they "
-        "stand.",
-        lambda p, enough: {i for i, share in enumerate(p) if share >= 100 - enough}: "no token is "
-        "kept or cut for its own share alone: the sum decides.",
-    },
-)
+check_kept = Exercise("kept", _kept, many(30, _percentages, ([20, 50, 30], 70), ([20, 50, 30], 80)))
+check_kept.mistakes = {
+    lambda p, enough: _kept(p, enough, before=True): "one token too few: the one with which the "
+    "sum reaches the threshold is kept.",
+    lambda p, enough: _kept(p, enough, strict=True): "reached is enough: nothing more is kept once "
+    "the sum is the threshold exactly.",
+    _in_the_order_given: "the fewest tokens: so the most probable ones first, wherever they stand.",
+    lambda p, enough: {i for i, share in enumerate(p) if share >= 100 - enough}: "no token is kept "
+    "or cut for its own share alone: the sum decides.",
+}
 
 
 def _parsed(text):
@@ -64,10 +59,6 @@ def _read(reply, names, found=None, boolean=lambda value: isinstance(value, bool
     if not all(name in names and boolean(value) for name, value in found.items()):
         return None
     return "".join(f"{name}{int(value in (True, 'true'))}" for name, value in found.items())
-
-
-def _read_within(reply, names):
-    return _read(reply, names, _parsed(reply[reply.find("{") : reply.rfind("}") + 1]))
 
 
 def _known_names_only(reply, names):
@@ -88,23 +79,23 @@ def _reply(rng):
     return rng.choice(("", "", "Answer: ")) + reply, names
 
 
-check_read = Exercise(
-    "read",
-    _read,
-    many(20, _reply, *((reply, "abc") for reply in REPLIES)),
-    {
-        _read_within: "only the assignment was asked for: a reply that says more is none, however "
-        "right what stands in it may be. (Another rule can be defended, but not after "
-        "looking at the results.)",
-        _known_names_only: "a value for a proposition that the formula does not have makes the "
-        "whole reply invalid.",
-        lambda reply, names: _read(reply, names, boolean=lambda value: value in (True, False)): ""
-        "1 == True in Python, and yet the number 1 is no Boolean of JSON.",
-        lambda reply, names: _read(
-            reply, names, boolean=lambda value: isinstance(value, bool) or value == "true"
-        ): '"true" between quotation marks is a text, and no Boolean.',
-    },
-)
+check_read = Exercise("read", _read, many(20, _reply, *((reply, "abc") for reply in REPLIES)))
+check_read.mistakes = {
+    lambda reply, names: _read(
+        reply, names, _parsed(reply[reply.find("{") : reply.rfind("}") + 1])
+    ): (
+        "only the assignment was asked for: a reply that says more is none, however right what "
+        "stands in it may be. (Another rule can be defended, but not after looking at the "
+        "results.)"
+    ),
+    _known_names_only: "a value for a proposition that the formula does not have makes the whole "
+    "reply invalid.",
+    lambda reply, names: _read(reply, names, boolean=lambda value: value in (True, False)): "1 == "
+    "True in Python, and yet the number 1 is no Boolean of JSON.",
+    lambda reply, names: _read(
+        reply, names, boolean=lambda value: isinstance(value, bool) or value == "true"
+    ): '"true" between quotation marks is a text, and no Boolean.',
+}
 
 
 def _held(texts):
@@ -127,17 +118,13 @@ def _texts(rng):
     return (sorted({word + "." for word in words} | {"a.", "ba.", "bb."}),)
 
 
-check_held_chances = Exercise(
-    "held_chances",
-    _held,
-    many(30, _texts, (["a.", "ba.", "bb."],)),
-    {
-        lambda texts: dict.fromkeys(texts, 1 / len(texts)): "that would be drawing a text. Letters "
-        "are drawn: all texts that begin alike share one chance.",
-        _given_the_form: "that is what a free model says *if* its text happens to fit. A held "
-        "model says no other text, and their chance goes to whatever is possible next.",
-        lambda texts: {
-            text: 1 / len({other[0] for other in texts}) ** len(text) for text in texts
-        }: "how many letters are possible differs from place to place: often it is only one.",
-    },
-)
+check_held_chances = Exercise("held_chances", _held, many(30, _texts, (["a.", "ba.", "bb."],)))
+check_held_chances.mistakes = {
+    lambda texts: dict.fromkeys(texts, 1 / len(texts)): "that would be drawing a text. Letters are "
+    "drawn: all texts that begin alike share one chance.",
+    _given_the_form: "that is what a free model says *if* its text happens to fit. A held model "
+    "says no other text, and their chance goes to whatever is possible next.",
+    lambda texts: {
+        text: 1 / len({other[0] for other in texts}) ** len(text) for text in texts
+    }: "how many letters are possible differs from place to place: often it is only one.",
+}
