@@ -27,12 +27,13 @@ LOOKS = {
 }
 
 
-def _check_times(prefix: Sequence[str], cycle: Sequence[str]) -> None:
+def _times(prefix: Sequence[str], cycle: Sequence[str]) -> list[str]:
+    times = [*prefix, *cycle]
     if not cycle:
         raise ValueError("cycle: expected at least one time, found none")
-    if len(prefix) + len(cycle) > MOST_TIMES:
-        found = len(prefix) + len(cycle)
-        raise ValueError(f"a lasso of {found} times: at most {MOST_TIMES} are drawn")
+    if len(times) > MOST_TIMES:
+        raise ValueError(f"a lasso of {len(times)} times: at most {MOST_TIMES} are drawn")
+    return times
 
 
 def lasso_figure(prefix: Sequence[str], cycle: Sequence[str], *, title: str = "") -> go.Figure:
@@ -44,11 +45,10 @@ def lasso_figure(prefix: Sequence[str], cycle: Sequence[str], *, title: str = ""
     Raises:
         ValueError: an empty cycle, or more than 60 times.
     """
-    _check_times(prefix, cycle)
-    labels, start, turn = [*prefix, *cycle], len(prefix), 2 * pi / len(cycle)
+    labels, start = _times(prefix, cycle), len(prefix)
     longest = max(map(len, labels)) * LETTER
     radius, apart = max(0.5, len(cycle) / 5.5), max(1.0, (longest + 12) / UNIT)
-    centre, gap = start * apart + radius, NODE / 2 / UNIT
+    centre, gap, turn = start * apart + radius, NODE / 2 / UNIT, 2 * pi / len(cycle)
     angles = [pi - turn * time for time in range(len(cycle))]
 
     def on_circle(angle: float) -> tuple[float, float]:
@@ -64,28 +64,25 @@ def lasso_figure(prefix: Sequence[str], cycle: Sequence[str], *, title: str = ""
         first, last = angle - 1.15 * gap / radius, angle - turn + 1.15 * gap / radius
         arc = [on_circle(first + (last - first) * i / 40) for i in range(41)]
         _arrow(figure, arc, COLOURS[0], small)
+    times = range(len(places))
+    rims = [DARK if time < start else COLOURS[0] for time in times]
+    fills = ["white" if time < start else BAND for time in times]
+    hover = [f"time {time}{', and each turn of the cycle' * (time >= start)}" for time in times]
     x, y = zip(*places, strict=True)
-    rims = [DARK if time < start else COLOURS[0] for time in range(len(places))]
-    fills = ["white" if time < start else BAND for time in range(len(places))]
-    line = {"color": rims, "width": 2}
     figure.add_scatter(
         x=x,
         y=y,
-        text=[str(time) for time in range(len(places))],
+        text=[str(time) for time in times],
         mode="markers+text",
         textfont_size=14 * small,
-        hovertext=[
-            f"time {time}{', and each turn of the cycle' * (time >= start)}"
-            for time in range(len(places))
-        ],
+        hovertext=hover,
         hoverinfo="text",
         showlegend=False,
-        marker={"size": NODE * small, "opacity": 1, "color": fills, "line": line},
+        marker={"size": NODE * small, "color": fills, "line": {"color": rims, "width": 2}},
+        marker_opacity=1,
     )
     for time, (x, y) in enumerate(places):
-        where = {"yshift": (NODE / 2 + 12) * small}
-        if time >= start:
-            where = _label_place(angles[time - start], small)
+        where = _label_place(angles[time - start] if time >= start else None, small)
         text = {"text": html.escape(labels[time]), "font_size": 14 * small, "showarrow": False}
         figure.add_annotation(x=x, y=y, **text, **where)
     high = 0.35 + max(abs(y) + 0.35 * (abs(y) > 0.1) for _, y in places)
@@ -101,16 +98,17 @@ def _arrow(figure: go.Figure, points: list[tuple[float, float]], colour: str, sm
     x, y = zip(*points, strict=True)
     sizes = [0] * (len(points) - 1) + [13 * small]
     marker = {"symbol": "arrow", "angleref": "previous", "size": sizes, "color": colour}
-    marker |= {"opacity": 1, "line": {"width": 0}}
     line = {"color": colour, "width": 2, "simplify": False}
-    look = {"mode": "lines+markers", "line": line, "marker": marker}
-    figure.add_scatter(x=x, y=y, hoverinfo="skip", showlegend=False, **look)
+    marker |= {"opacity": 1, "line": {"width": 0}}
+    arrow = {"mode": "lines+markers", "line": line, "marker": marker}
+    figure.add_scatter(x=x, y=y, hoverinfo="skip", showlegend=False, **arrow)
 
 
-def _label_place(angle: float, small: float) -> dict:
-    """Where a label is in the cycle: outside of the loop, the first one's clear of both arrows."""
-    if angle == pi:
-        return {"yshift": (NODE / 2 + 12) * small, "xshift": -2, "xanchor": "right"}
+def _label_place(angle: float | None, small: float) -> dict:
+    """Where a label is: above in the prefix, outside of the loop, the first's clear of arrows."""
+    if angle is None or angle == pi:
+        above = {"yshift": (NODE / 2 + 12) * small}
+        return above if angle is None else above | {"xshift": -2, "xanchor": "right"}
     across, up = cos(angle), sin(angle)
     return {
         "xshift": (NODE / 2 + 6) * across * small,
@@ -135,23 +133,18 @@ def lasso_table(
             "depends on the word". The first row is on top.
 
     Raises:
-        ValueError: an empty cycle, more than 60 times, no rows, a row of another length, or an
-            unknown status.
+        ValueError: an empty cycle, more than 60 times, a row of another length, or an unknown
+            status.
     """
-    _check_times(prefix, cycle)
-    if not rows:
-        raise ValueError("rows: expected at least one formula, found none")
-    steps, cells = [*prefix, *cycle], {}  # (time, row) -> status
+    steps, cells = _times(prefix, cycle), {}  # (time, row) -> status
     for j, (label, found) in enumerate(rows):
         if len(found) != len(steps):
             raise ValueError(f"row {label!r}: expected {len(steps)} statuses, found {len(found)}")
         for i, status in enumerate(found):
-            if not isinstance(status, str):
-                status = "holds" if status else "fails"
-            if status not in LOOKS:
+            cells[i, j] = status if isinstance(status, str) else "holds" if status else "fails"
+            if cells[i, j] not in LOOKS:
                 known = ", ".join(map(repr, LOOKS))
                 raise ValueError(f"row {label!r}, time {i}: {status!r} is none of {known}")
-            cells[i, j] = status
     labels = [html.escape(label) for label, _ in rows]
     left = max(len(label) for label, _ in rows) * LETTER + 24
     column = max(CELL, max(map(len, steps)) * LETTER + 14)
@@ -162,10 +155,10 @@ def lasso_table(
         places = [place for place, found in cells.items() if found == status]
         if not places:
             continue
-        size = 0.72 * min(CELL, column)
+        (x, y), size = zip(*places, strict=True), 0.72 * min(CELL, column)
         figure.add_scatter(
-            x=[i for i, _ in places],
-            y=[j for _, j in places],
+            x=x,
+            y=y,
             name=status,
             text=[sign] * len(places),
             mode="markers+text",

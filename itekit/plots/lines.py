@@ -19,43 +19,26 @@ PANELS = {"loss": "loss", "scale": "AdaCos scale", "learning_rate": "learning ra
 MOST_POINTS = 800  # a curve; more cannot be told apart on a screen
 
 
-def _rate_points(name: str, rates: Mapping[int | str, float]) -> dict[int, float]:
-    """The rates in increasing order of their numbers, which may be text as in JSON."""
-    points = {}
-    for key, rate in rates.items():
-        if not str(key).isascii() or not str(key).isdigit() or int(key) < 1:
-            raise ValueError(f"{name!r}: expected whole numbers of 1 or more, found {key!r}")
-        if isinstance(rate, str | bool) or rate is None or not 0 <= rate <= 1:
-            raise ValueError(f"{name!r}, {key}: expected a rate from 0 to 1, found {rate!r}")
-        points[int(key)] = float(rate)
-    if not points:
-        raise ValueError(f"{name!r}: no rates")
-    return dict(sorted(points.items()))
-
-
 def _rate_lines(ours: Rates, paper: Rates, words: str, what: str, title: str) -> go.Figure:
     """A model has one colour and one symbol: ours solid and full, the paper's dashed and open."""
-    if not ours and not paper:
-        raise ValueError("rates: expected those of at least one model, found none")
     looks = {name: i for i, name in enumerate({**ours, **paper})}
     figure = go.Figure()
     both = [(name, ours, "", 9, 2.5) for name in ours]
     both += [(name, paper, " (paper)", 8, 1.5) for name in looks if name in paper]
     for name, rates, of, size, width in both:
-        points, symbol = _rate_points(name, rates[name]), SYMBOLS[looks[name] % len(SYMBOLS)]
-        marker = {"symbol": symbol, "size": size}
+        points = sorted((int(number), rate) for number, rate in rates[name].items())
+        for number, rate in points:
+            if not 0 <= rate <= 1:
+                raise ValueError(f"{name!r}, {number}: expected a rate from 0 to 1, found {rate}")
+        symbol, colour = SYMBOLS[looks[name] % len(SYMBOLS)], COLOURS[looks[name] % len(COLOURS)]
+        marker = {"symbol": symbol, "size": size, "color": colour}
         if of:
-            marker = {"symbol": f"{symbol}-open", "size": size, "line": {"width": 2}}
-        colour = {"color": COLOURS[looks[name] % len(COLOURS)]}
-        figure.add_scatter(
-            x=list(points),
-            y=list(points.values()),
-            name=name + of,
-            mode="lines+markers",
-            line=colour | {"width": width, "dash": "dash" if of else "solid"},
-            marker=marker | colour,
-            hovertemplate=f"{name}{of}, {words}: %{{y:.1%}}<extra></extra>",
-        )
+            marker |= {"symbol": f"{symbol}-open", "line": {"width": 2}}
+        line = {"color": colour, "width": width, "dash": "dash" if of else "solid"}
+        hover = f"{name}{of}, {words}: %{{y:.1%}}<extra></extra>"
+        x, y = zip(*points, strict=True)
+        trace = {"mode": "lines+markers", "line": line, "marker": marker, "hovertemplate": hover}
+        figure.add_scatter(x=x, y=y, name=name + of, **trace)
     figure.update_xaxes(tickvals=sorted({x for trace in figure.data for x in trace.x}))
     figure.update_yaxes(range=[-0.02, 1.03], tickformat=".0%", dtick=0.2, title_text=what)
     figure.update_layout(showlegend=True)
@@ -92,9 +75,6 @@ def alpha_covariance_lines(
         paper: drawn dashed, with open markers, in the colour of the model of the same name
             (`itekit.results.paper_alpha_covariance`).
         training: the most APs in training; a dashed line stands behind them.
-
-    Raises:
-        ValueError: no models, a model without values, or a value outside 0 to 1.
     """
     return _by_propositions(ours, paper or {}, training, "mean alpha-covariance", title)
 
@@ -105,14 +85,9 @@ def rates_by_propositions(
     training: int | None = None,
     title: str = "Correct answers by number of atomic propositions",
 ) -> go.Figure:
-    """Rates of correct answers of each model: {"model": {1: 0.99, 2: ...}}.
+    """Rates of correct answers of each model, {"model": {1: 0.99, 2: ...}}, by number of APs.
 
-    Args:
-        rates: from 0 to 1, by number of APs.
-        training: the most APs in training; a dashed line stands behind them.
-
-    Raises:
-        ValueError: no models, a model without values, or a value outside 0 to 1.
+    A dashed line stands behind `training`, the most APs in training.
     """
     return _by_propositions(rates, {}, training, "correct answers", title)
 
@@ -123,9 +98,6 @@ def solved_against_draws(
     """Rates of formulas with a verified answer after k tries: {"model": {1: 0.9, 3: ...}}.
 
     A try is a draw of the random embeddings or, for a model without them, a random renaming.
-
-    Raises:
-        ValueError: no lines, a line without values, or a value outside 0 to 1.
     """
     figure = _rate_lines(rates, {}, "%{x} draws", "formulas solved", title)
     for i, trace in enumerate(figure.data):
@@ -134,19 +106,9 @@ def solved_against_draws(
     return figure.update_xaxes(type="log", title_text=text, minor_ticks="")
 
 
-def _series(name: str, records: Sequence[Mapping], quantity: str) -> list[tuple[int, float]]:
+def _series(records: Sequence[Mapping], quantity: str) -> list[tuple[int, float]]:
     """(step, value) of the records that have `quantity`, in order of step, thinned evenly."""
-    points = []
-    for i, record in enumerate(records):
-        if "step" not in record:
-            raise ValueError(f"run {name!r}, record {i}: no 'step', found {sorted(record)}")
-        value = record.get(quantity)
-        if value is not None:
-            try:
-                points.append((int(record["step"]), float(value)))
-            except (TypeError, ValueError):
-                found = f"{quantity} is no number: {value!r}"
-                raise ValueError(f"run {name!r}, record {i}: {found}") from None
+    points = [(int(r["step"]), float(r[quantity])) for r in records if r.get(quantity) is not None]
     points.sort(key=lambda point: point[0])
     stride = -(-len(points) // MOST_POINTS)
     return points if stride <= 1 else points[:-1:stride] + points[-1:]
@@ -160,12 +122,10 @@ def training_curves(runs: Mapping[str, Sequence[Mapping]], *, title: str = "") -
     passed over. A curve with more than 800 points is thinned evenly.
 
     Raises:
-        ValueError: no runs, a run without a loss, a record without a step.
+        ValueError: a run without a loss.
     """
-    if not runs:
-        raise ValueError("runs: expected at least one, found none")
     found = {
-        (name, quantity): _series(name, records, quantity)
+        (name, quantity): _series(records, quantity)
         for name, records in runs.items()
         for quantity in ("validation_loss", *PANELS)
     }
@@ -218,27 +178,16 @@ def runtime_figure(
     """Seconds against counts on logarithmic axes: {"method": (counts [N], seconds [N])}.
 
     A method that did not finish at a count has NaN there, and its line a gap.
-
-    Raises:
-        ValueError: no methods, counts and seconds of different lengths, or a value not above 0.
     """
-    if not runtimes:
-        raise ValueError("runtimes: expected at least one method, found none")
     figure = go.Figure()
     for i, (name, (counts, seconds)) in enumerate(runtimes.items()):
-        counts = floats(f"{name!r}, counts", counts, dimensions=1)
-        seconds = floats(f"{name!r}, seconds", seconds, dimensions=1)
-        if len(counts) != len(seconds):
-            raise ValueError(f"{name!r}: {len(counts)} counts but {len(seconds)} times")
-        if not (counts > 0).all() or (seconds <= 0).any():
-            raise ValueError(f"{name!r}: logarithmic axes need counts and seconds above 0")
-        dash, colour = DASHES[i % len(DASHES)], COLOURS[i % len(COLOURS)]
+        line = {"color": COLOURS[i % len(COLOURS)], "width": 2, "dash": DASHES[i % len(DASHES)]}
         figure.add_scatter(
-            x=counts,
-            y=seconds.astype(np.float32),
+            x=floats(f"{name!r}, counts", counts, dimensions=1),
+            y=floats(f"{name!r}, seconds", seconds, dimensions=1).astype(np.float32),
             name=name,
             mode="lines+markers",
-            line={"color": colour, "width": 2, "dash": dash},
+            line=line,
             marker={"size": 8, "symbol": SYMBOLS[i % len(SYMBOLS)]},
             hovertemplate="%{x} vectors: %{y:.3g} s",
         )

@@ -28,14 +28,7 @@ def _checked(U: Any, tokens: Sequence[str]) -> tuple[np.ndarray, list[str]]:
     for token in tokens:
         if tokens.count(token) > 1:
             raise ValueError(f"tokens: {token!r} is there more than once")
-    for row, column in np.argwhere(~np.isfinite(matrix)):
-        found = f"column {column} holds {matrix[row, column]}"
-        raise ValueError(f"U: row {row} ({tokens[row]!r}), {found}")
     return matrix, tokens
-
-
-def _row_height(rows: int) -> int:
-    return max(5, min(30, 660 // rows))
 
 
 def embedding_matrix(
@@ -49,27 +42,20 @@ def embedding_matrix(
     """The embedding matrix as a heatmap, a row a token, with the paper's parts marked.
 
     Args:
-        U: float [V, D], finite.
+        U: float [V, D].
         tokens: V distinct names.
         shared_dimensions: columns of the shared, learned part; a vertical line is drawn after them.
         first_interchangeable: row of the first interchangeable token; a line is drawn above it.
 
     Raises:
-        ValueError: a wrong shape or count, a repeated token, a value that is not finite, a line
-            outside the matrix.
+        ValueError: a wrong shape or count, or a repeated token.
     """
     matrix, tokens = _checked(U, tokens)
     (rows, columns), shared, first = matrix.shape, shared_dimensions, first_interchangeable
-    for name, value, most, what in (
-        ("shared_dimensions", shared, columns, "columns"),
-        ("first_interchangeable", first, rows, "rows"),
-    ):
-        if value is not None and not 0 < value < most:
-            wanted = f"expected a number from 1 to {most - 1} (U has {most} {what})"
-            raise ValueError(f"{name}: {wanted}, found {value}")
     words = "token %{y}, dimension %{x}: %{z:.3f}<extra></extra>"
     cells = go.Heatmap(z=compact(matrix), y=tokens, coloraxis="coloraxis", hovertemplate=words)
     figure, plain = go.Figure(cells), {"showarrow": False, "font": {"size": 13}}
+    row = _finish(figure, tokens, max(float(np.abs(matrix).max()), 1e-6), "value")
     if shared is not None:
         figure.add_vline(x=shared - 0.5, line=LINE)
         above = {"yref": "paper", "y": 1.0, "yanchor": "bottom", **plain}
@@ -78,41 +64,24 @@ def embedding_matrix(
     if first is not None:
         figure.add_hline(y=first - 0.5, line=LINE)
         beside = {"xref": "paper", "x": 1.005, "xanchor": "left", "textangle": 90, **plain}
-        others = "not interchangeable" if first * _row_height(rows) >= 130 else "others"
+        others = "not interchangeable" if first * row >= 130 else "others"
         figure.add_annotation(text=others, y=(first - 1) / 2, **beside)
         figure.add_annotation(text="interchangeable", y=(first + rows - 1) / 2, **beside)
-    limit = max(float(np.abs(matrix).max()), 1e-6)
-    return _finish(figure, tokens, limit, "value", "dimension", title, width=780)
+    figure.update_xaxes(title_text="dimension")
+    return style(figure, title=title, width=780, height=150 + rows * row)
 
 
-def _finish(
-    figure: go.Figure,
-    tokens: list[str],
-    limit: float,
-    name: str,
-    x_title: str,
-    title: str,
-    *,
-    width: int,
-) -> go.Figure:
-    """The colour scale from -limit to limit, the tokens at the rows, and the sizes."""
-    rows = len(tokens)
+def _finish(figure: go.Figure, tokens: list[str], limit: float, name: str) -> int:
+    """The colours from -limit to limit and the tokens at the rows; returns the pixels of a row."""
+    row = max(5, min(30, 660 // len(tokens)))
     bar = colour_bar(name, side="top", x=1.05)
     scale = {"colorscale": SIGNED, "cmin": -limit, "cmax": limit, "colorbar": bar}
-    step = -(-rows * 14 // (rows * _row_height(rows)))  # rows per label, at 14 pixels a label
-    figure.update_yaxes(
-        type="category",
-        autorange="reversed",
-        showgrid=False,
-        ticks="",
-        showline=False,
-        tickmode="array",
-        tickvals=tokens[::step],
-        tickfont_size=12,
-    )
-    figure.update_xaxes(showgrid=False, showline=False, title_text=x_title or None)
+    plain = {"showgrid": False, "showline": False}
+    ticks = {"tickmode": "array", "tickvals": tokens[:: -(-14 // row)], "tickfont_size": 12}
+    figure.update_yaxes(type="category", autorange="reversed", ticks="", **ticks, **plain)
+    figure.update_xaxes(**plain)
     figure.update_layout(coloraxis=scale)
-    return style(figure, title=title, width=width, height=150 + rows * _row_height(rows))
+    return row
 
 
 def cosine_matrix(U: Any, tokens: Sequence[str], *, title: str = "") -> go.Figure:
@@ -133,10 +102,11 @@ def cosine_matrix(U: Any, tokens: Sequence[str], *, title: str = "") -> go.Figur
         coloraxis="coloraxis",
         hovertemplate="%{y} and %{x}: cosine %{z:.3f}<extra></extra>",
     )
-    width = 170 + len(tokens) * _row_height(len(tokens))
-    figure = _finish(go.Figure(cells), tokens, 1.0, "cosine", "", title, width=width)
+    figure = go.Figure(cells)
+    side = len(tokens) * _finish(figure, tokens, 1.0, "cosine")
     ticks = {"tickmode": "array", "tickvals": figure.layout.yaxis.tickvals, "ticks": ""}
-    return figure.update_xaxes(type="category", **ticks, tickangle=-90, tickfont_size=12)
+    figure.update_xaxes(type="category", **ticks, tickangle=-90, tickfont_size=12)
+    return style(figure, title=title, width=170 + side, height=150 + side)
 
 
 def light_rows(figure: go.Figure, lit: Collection[str]) -> go.Figure:

@@ -18,10 +18,10 @@ MOST_NODES = 200
 SHADES = "Blues"
 
 # Fill, rim, symbol and label colour. Values differ in shape too, for readers who see no colours.
-_LOOKS = {
+_SHADED = ("white", GREY, "circle", DARK)
+_PLAIN = {
     "operator": ("white", COLOURS[0], "circle", DARK),
     "leaf": ("#EFEFEF", GREY, "circle", DARK),
-    "shaded": ("white", GREY, "circle", DARK),
 }
 _VALUES = {
     "true": (COLOURS[0], COLOURS[0], "circle", "white"),
@@ -78,7 +78,7 @@ def formula_tree(
 
     Args:
         labels: what is written in each node, in prefix order.
-        paths: the branches from the root to each node: 0 the left or only one, 1 the right one.
+        paths: the branches from the root to each node.
         values: what is said of each node. Nodes with one value share a colour and a shape, which
             the legend names; "true", "false" and "open" always look the same.
         weights: a number of 0 or more for each node, in place of values: the larger, the darker.
@@ -87,9 +87,8 @@ def formula_tree(
         weights_title: what the weights are, along the colour bar.
 
     Raises:
-        ValueError: paths that are no tree in prefix order, more than 200 nodes, another number
-            of labels, values, weights, notes or hover texts than of paths, both values and
-            weights, or a weight below 0.
+        ValueError: paths that are no tree in prefix order, more than 200 nodes, or another number
+            of labels, values, weights, notes or hover texts than of paths.
     """
     each = {"labels": labels, "values": values, "weights": weights, "notes": notes, "hover": hover}
     for name, given in each.items():
@@ -98,67 +97,35 @@ def formula_tree(
             raise ValueError(f"{name}: expected {found}")
     if len(paths) > MOST_NODES:
         raise ValueError(f"a tree of {len(paths)} nodes: at most {MOST_NODES} are drawn")
-    if weights is not None and values is not None:
-        raise ValueError("values and weights: give one of them, both colour the nodes")
-    shades = None if weights is None else floats("weights", weights, dimensions=1)
-    for i in [] if shades is None else np.flatnonzero(~((shades >= 0) & (shades < np.inf))):
-        raise ValueError(f"weights: expected numbers of 0 or more, found {shades[i]:g} at node {i}")
     places, paths = tree_places(paths), [tuple(path) for path in paths]
-    bar = 0 if shades is None else 70
+    bar = 0 if weights is None else 70
     columns, rows = max(x for x, _ in places) + 1, max(depth for _, depth in places) + 1
     column = min(64 if notes else 46, (WIDEST - 60 - bar) / columns)
     row = min(58, max(18, 900 / rows))
     size = min(30, 0.8 * column, 0.8 * row)
-    if hover is None:
-        hover = [f"{label}, {path_text(path)}" for label, path in zip(labels, paths, strict=True)]
-        if shades is not None:
-            hover = [f"{text}: {shade:.3g}" for text, shade in zip(hover, shades, strict=True)]
-    at, ends = dict(zip(paths, places, strict=True)), []
-    for path in paths[1:]:
-        (above, higher), (below, lower) = at[path[:-1]], at[path]
-        ends += [(above, -higher), (below, -lower), (None, None)]
-    x, y = zip(*ends, strict=True) if ends else ((), ())
-    line = {"color": "#BBBBBB", "width": 1.5}
-    figure = go.Figure()
-    figure.add_scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)
-    inner = {path[:-1] for path in paths if path}
-    kinds = values or ["operator" if path in inner else "leaf" for path in paths]
-    kinds = ["shaded"] * len(paths) if shades is not None else list(kinds)
-    known = _LOOKS if values is None else _VALUES
-    others = dict.fromkeys(kind for kind in kinds if kind not in known)
-    looks = known | {kind: _other_look(number) for number, kind in enumerate(others)}
-    for kind, (fill, rim, symbol, label) in looks.items():
-        members = [i for i, own in enumerate(kinds) if own == kind]
-        if not members:
-            continue
-        text = [labels[i] for i in members]
-        letters = max(8, size * min(0.53, 1.1 / max(map(len, text))))
-        across = size * (0.9 if symbol == "square" else 1)
-        line = {"color": rim, "width": 2}
-        figure.add_scatter(
-            x=[places[i][0] for i in members],
-            y=[-places[i][1] for i in members],
-            text=text,
-            mode="markers+text",
-            name=kind if values else "",
-            showlegend=bool(values),
-            textfont={"color": label, "size": letters},
-            marker={"color": fill, "symbol": symbol, "size": across, "line": line},
-            hovertext=[hover[i] for i in members],
-            hoverinfo="text",
-        )
-    if shades is not None:  # from white for 0 to the darkest for the largest
-        top = float(shades.max()) or 1.0
-        figure.data[-1].marker.update(color=shades, coloraxis="coloraxis")
-        figure.data[-1].textfont.color = shaded_labels(shades, top)
-        scale = {"colorscale": SHADES, "cmin": 0, "cmax": top}
-        figure.update_layout(coloraxis=scale | {"colorbar": colour_bar(weights_title)})
+    figure, inner = go.Figure(), {path[:-1] for path in paths if path}
+    _edges(figure, dict(zip(paths, places, strict=True)))
+    hover = hover or [f"{la}, {path_text(path)}" for la, path in zip(labels, paths, strict=True)]
+    if weights is not None and each["hover"] is None:
+        hover = [f"{text}: {shade:.3g}" for text, shade in zip(hover, weights, strict=True)]
+    nodes = [(x, -y, *two) for (x, y), *two in zip(places, labels, hover, strict=True)]
+    if weights is not None:
+        _nodes(figure, "", _SHADED, nodes, size)
+        _shade(figure, floats("weights", weights, dimensions=1), weights_title)
+    else:
+        kinds = values or ["operator" if path in inner else "leaf" for path in paths]
+        looks = _PLAIN if values is None else _VALUES
+        others = dict.fromkeys(kind for kind in kinds if kind not in looks)
+        looks = looks | {kind: _other_look(number) for number, kind in enumerate(others)}
+        for kind, look in looks.items():
+            if own := [node for node, one in zip(nodes, kinds, strict=True) if one == kind]:
+                _nodes(figure, kind if values else "", look, own, size)
     away = size / 2 + 4  # notes stand clear of the lines: beside operators, below leaves
-    for path, (x, depth), note in zip(paths, places, notes or (), strict=bool(notes)):
+    small = {"font": {"size": 11, "color": "#555555"}, "showarrow": False}
+    for path, (x, depth), note in zip(paths, places, notes or (), strict=False):
         where = {"xanchor": "center", "yanchor": "top", "yshift": -away}
         if path in inner:
             where = {"xanchor": "left", "yanchor": "middle", "xshift": away}
-        small = {"font": {"size": 11, "color": "#555555"}, "showarrow": False}
         figure.add_annotation(x=x, y=-depth, text=note, **small, **where)
     figure.update_xaxes(visible=False, range=[-0.7, columns - 0.3])
     figure.update_yaxes(visible=False, range=[0.4 - rows, 0.6])
@@ -173,3 +140,34 @@ def formula_tree(
 
 def _other_look(number: int) -> tuple[str, ...]:
     return "white", COLOURS[(number + 2) % len(COLOURS)], SYMBOLS[number % len(SYMBOLS)], DARK
+
+
+def _edges(figure: go.Figure, at: dict[Path, tuple[float, int]]) -> None:
+    """A line to each node but the root."""
+    x, y = [], []
+    for path in list(at)[1:]:
+        (above, higher), (below, lower) = at[path[:-1]], at[path]
+        x += [above, below, None]
+        y += [-higher, -lower, None]
+    line = {"color": "#BBBBBB", "width": 1.5}
+    figure.add_scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)
+
+
+def _nodes(figure: go.Figure, name: str, look: tuple, nodes: list[tuple], size: float) -> None:
+    """Nodes of one look, (x, y, label, what the pointer shows) each, as one trace."""
+    (x, y, text, hover), (fill, rim, symbol, label) = zip(*nodes, strict=True), look
+    across = size * (0.9 if symbol == "square" else 1)
+    letters = max(8, size * min(0.53, 1.1 / max(map(len, text))))
+    marker = {"color": fill, "symbol": symbol, "size": across, "line": {"color": rim, "width": 2}}
+    write = {"text": text, "textfont": {"color": label, "size": letters}, "mode": "markers+text"}
+    shown = {"name": name, "showlegend": bool(name), "hovertext": hover, "hoverinfo": "text"}
+    figure.add_scatter(x=x, y=y, marker=marker, **write, **shown)
+
+
+def _shade(figure: go.Figure, shades: np.ndarray, title: str) -> None:
+    """Fill the nodes, which are one trace, from white for 0 to the darkest for the largest."""
+    top = float(shades.max()) or 1.0
+    figure.data[-1].marker.update(color=shades, coloraxis="coloraxis")
+    figure.data[-1].textfont.color = shaded_labels(shades, top)
+    scale = {"colorscale": SHADES, "cmin": 0, "cmax": top, "colorbar": colour_bar(title)}
+    figure.update_layout(coloraxis=scale)

@@ -22,8 +22,6 @@ def _checked(name: str, vectors: Any, columns: tuple[int, ...]) -> np.ndarray:
     if array.shape[1] not in columns:
         expected = f"expected vectors with {' or '.join(map(str, columns))} dimensions"
         raise ValueError(f"{name}: {expected}, found shape {array.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name}: row {int(np.argwhere(~np.isfinite(array))[0, 0])} is not finite")
     return array
 
 
@@ -42,7 +40,7 @@ def random_vectors_figure(
         possible: float [P, 2] or [P, 3], the whole sampling set, drawn faintly behind.
 
     Raises:
-        ValueError: another number of dimensions or of labels, or a value that is not finite.
+        ValueError: another number of dimensions or of labels.
     """
     points = _checked("vectors", vectors, (2, 3))
     flat = points.shape[1] == 2
