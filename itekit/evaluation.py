@@ -16,7 +16,7 @@ import hashlib
 import json
 import math
 import statistics
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -168,7 +168,7 @@ def renamings_of(
     return sample_renamings(used, names, variants, rng)
 
 
-def compared(task: str, answer: str) -> Hashable:
+def compared(task: str, answer: str):
     """What an answer is compared as: an assignment in any order, all others as they stand."""
     if task == "propositional":
         with suppress(FormulaError):
@@ -182,7 +182,7 @@ def covariance(
     names: Sequence[str],
     variants: float,
     undo: Callable[[Renaming, str], str] = Renaming.__call__,
-    compared: Callable[[str, str], Hashable] = compared,
+    compared: Callable = compared,
 ) -> dict:
     """Mean alpha-covariance over problems: each renamed in all ways, or in `variants` random ones.
 
@@ -191,7 +191,7 @@ def covariance(
             once, about all renamed formulas.
         names: the atomic propositions of the vocabulary.
         undo: (inverse renaming, answer) -> the answer with its renaming undone.
-        compared: (task, answer) -> what an answer is compared as.
+        compared: (task, answer) -> what an answer is compared as, tokens or an assignment.
 
     Returns:
         "mean"; "mean_text", of the answers compared as they stand; "samples"; and "formulas", for

@@ -66,7 +66,7 @@ def write_text(path: Path, text: str) -> None:
 
 def write_json(path: Path, value) -> None:
     """Write a JSON file atomically, indented, with a final newline."""
-    write_text(path, json.dumps(value, indent=1) + "\n")
+    write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
 
 
 def read_json(path: Path, kind: type | tuple = (dict, list)):

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from itekit.datasets.presets import preset
 from itekit.evaluation import GridEvaluation, LogicEvaluation
 from itekit.experiments import (
     COPYING_NAMES,
@@ -401,8 +402,6 @@ def our_rate(result: dict, column: str) -> float | None:
 
 def heatmap_panel(result: dict, title: str = "") -> tuple:
     """A panel for `plots.rate_heatmaps`: the counts over the grid, and what training held."""
-    from itekit.datasets.generate import preset
-
     grid, made = result["result"]["generalization"], result["experiment"]
     title = title or result["name"].partition("/")[2]
     recipe = preset(made["set"], made["scale"])

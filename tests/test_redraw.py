@@ -1,0 +1,87 @@
+"""Redraw and verify: with oracles in place of decoding, the try that is right is known."""
+
+import pytest
+from tiny import tiny_logic_network
+
+from itekit.alpha import Renaming, used_tokens
+from itekit.datasets.sets import read_set
+from itekit.decoding import Solver
+from itekit.redraw import Retries, redraw
+from itekit.tasks.ltl import check
+from itekit.tasks.ltl import solve as solve_ltl
+from itekit.tasks.verdicts import GOOD
+
+
+@pytest.mark.parametrize("name", ["ltl/proposed", "ltl/plain"])
+def test_the_first_try_that_is_right_counts(name, monkeypatch):
+    """The second and fourth tries are right about `Xa`, the third about `Xb`."""
+    right, tried = {"Xa": (1, 3), "Xb": (2,)}, []
+
+    def answers(self, number, formulas):
+        tried.append(list(formulas))
+        return [
+            [f"1;{f[1]};{{1}}" if number in right[f] else f"!{f[1]};{{!{f[1]}}}"] for f in formulas
+        ]
+
+    monkeypatch.setattr(Retries, "answers", answers)
+    pairs = [("Xa", "1;a;{1}"), ("Xb", "1;b;{1}")]
+    best, any_beam = Retries(tiny_logic_network(name), progress=False).solved_at(pairs, 3)
+    assert best.tolist() == any_beam.tolist() == [2, 3]
+    assert tried == [["Xa", "Xb"], ["Xa", "Xb"], ["Xb"]], "what is solved is not tried again"
+
+
+def test_any_beam_may_be_right_before_the_best_one_is(monkeypatch):
+    """The empty trace is no answer, and a formula may get no answer at all."""
+    beams = [[["&a!a;{1}", "{a}"], []], [["{a}", "{a}"], ["{!b}"]]]
+    monkeypatch.setattr(Retries, "answers", lambda self, number, formulas: beams[number])
+    retries = Retries(tiny_logic_network("ltl/proposed"), progress=False)
+    best, any_beam = retries.solved_at([("a", "{a}"), ("b", "{b}")], 2)
+    assert (best.tolist(), any_beam.tolist()) == ([2, 0], [1, 0])
+
+
+@pytest.mark.parametrize("tries", [1, 2])
+def test_a_perfect_network_needs_one_try(monkeypatch, tries):
+    oracle = lambda self, formulas: [[solve_ltl(f, "fast")] for f in formulas]  # noqa: E731
+    monkeypatch.setattr(Solver, "_decode", oracle)
+    network = tiny_logic_network("ltl/proposed")
+    found = redraw(network, tries, progress=False)
+    grid = read_set("ltl-generalization", "smoke")["test"]
+    assert found["tries"] == tries and found["method"] == "random parts"
+    assert found["test"]["samples"]["all"] == network.experiment.samples < len(grid)
+    assert found["generalization"]["samples"]["all"] == len(grid)
+    assert found["test"]["solved"]["all"] == [1.0] * tries
+    assert found["generalization"]["averaged"]["10"]["all"] == 1.0
+
+
+def test_a_network_that_contradicts_itself_solves_nothing(monkeypatch):
+    """Its answers are correct by the definition; trying again must not reward them."""
+    monkeypatch.setattr(Solver, "_decode", lambda self, many: [["&a!a;{1}"] for _ in many])
+    found = redraw(tiny_logic_network("ltl/proposed"), 2, progress=False)["test"]
+    assert found["solved"]["all"] == [0.0, 0.0] and found["averaged"]["3"]["all"] == 0
+
+
+def test_without_a_random_part_tries_are_renamings_that_are_undone(monkeypatch):
+    asked = []
+
+    def oracle(self, formulas):
+        asked.extend(formulas)
+        return [[solve_ltl(formula, "fast")] for formula in formulas]
+
+    monkeypatch.setattr(Solver, "_decode", oracle)
+    retries = Retries(tiny_logic_network("ltl/alpha-renaming"), progress=False)
+    formulas = [formula for formula, _ in read_set("ltl35-10ap", "smoke")["test"]]
+    for number in range(3):
+        asked.clear()
+        answers, renamings = retries.answers(number, formulas), retries.renamings(number, formulas)
+        assert renamings == retries.renamings(number, formulas)
+        assert set(asked) == {r(f) for r, f in zip(renamings, formulas, strict=True)}
+        assert (set(renamings) == {Renaming.identity}) == (number == 0)
+        for formula, (answer,) in zip(formulas, answers, strict=True):
+            assert check(formula, answer) in GOOD
+            assert set(used_tokens(answer, retries.names)) <= set(formula)
+
+
+@pytest.mark.parametrize("tries", [0, -1])
+def test_no_tries_are_an_error(tries):
+    with pytest.raises(ValueError, match=f"tries must be 1 or more, found {tries}"):
+        redraw(tiny_logic_network("ltl/proposed"), tries)
