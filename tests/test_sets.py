@@ -1,0 +1,337 @@
+"""Sets: DeepLTL's text format, manifests, presets, and the sets that come with the kit."""
+
+import gzip
+import hashlib
+import json
+import lzma
+import random
+from dataclasses import asdict
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from itekit.datasets import sets
+from itekit.datasets.generate import regenerate
+from itekit.datasets.presets import NAMES, Derivation, folder_name, from_json, preset, quota
+from itekit.datasets.sets import (
+    MANIFEST,
+    SHIPPED,
+    MissingSetError,
+    find_set,
+    read_folder,
+    read_manifest,
+    read_pairs,
+    read_set,
+    read_text,
+    write_pairs,
+)
+from itekit.tasks.verdicts import CORRECT
+from itekit.workers import check_all
+
+LTL_PAIRS = [("&aXb", "a;b;{1}"), ("U1!c", "{!c}"), ("F&a!b", "&a!b;{1;a}"), ("1", "{1}")]
+PROPOSITIONAL_PAIRS = [("&ab", "a1b1"), ("^a=b1", "a0b1"), ("|a!c", "c0")]
+SUFFIXES = (".txt", ".txt.gz", ".txt.xz")
+texts = st.text("abcXU!&;{}10 é", min_size=1, max_size=20)
+
+
+@pytest.fixture
+def bad_line_73(tmp_path):
+    """Write a file whose line 73 is replaced, in any format."""
+
+    def write(line: str, suffix: str = ".txt", ending: str = "\n"):
+        lines = [text for pair in LTL_PAIRS * 20 for text in pair][:100]
+        lines[72] = line
+        path = tmp_path / f"mine{suffix}"
+        content = "".join(text + ending for text in lines).encode()
+        pack = {".txt.gz": gzip.compress, ".txt.xz": lzma.compress}.get(suffix, bytes)
+        path.write_bytes(pack(content))
+        return path
+
+    return write
+
+
+# Files
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_what_is_written_is_read_by_us_and_by_others(tmp_path, suffix):
+    path = tmp_path / f"set{suffix}"
+    text = write_pairs(path, LTL_PAIRS)
+    assert text.startswith("&aXb\na;b;{1}\nU1!c\n{!c}\n") and read_text(path) == text
+    assert read_pairs(path, "ltl") == LTL_PAIRS
+    unpack = {".txt.gz": gzip.decompress, ".txt.xz": lzma.decompress}.get(suffix, bytes)
+    assert unpack(path.read_bytes()).decode() == text
+    write_pairs(tmp_path / f"p{suffix}", PROPOSITIONAL_PAIRS)
+    assert read_pairs(tmp_path / f"p{suffix}", "propositional") == PROPOSITIONAL_PAIRS
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(texts, texts), max_size=8), st.sampled_from(SUFFIXES))
+def test_any_lines_come_back_and_always_as_the_same_bytes(tmp_path_factory, pairs, suffix):
+    folder = tmp_path_factory.mktemp("store")
+    put(folder / "a", pairs, suffix=suffix)
+    assert read_folder(folder / "a") == {"train": pairs}
+    put(folder / "b", pairs, suffix=suffix)
+    file = f"train{suffix}"
+    assert (folder / "a" / file).read_bytes() == (folder / "b" / file).read_bytes()
+
+
+def test_windows_line_ends_and_a_missing_last_one_are_read(tmp_path, bad_line_73):
+    assert len(read_pairs(bad_line_73("&aXb", ending="\r\n"), "ltl")) == 50
+    path = tmp_path / "open.txt"
+    path.write_text("a\n{a}")
+    assert read_pairs(path, "ltl") == [("a", "{a}")]
+
+
+def test_the_original_spellings_become_ours(tmp_path):
+    path = tmp_path / "original.txt"
+    path.write_text("<->axorbc\na1b1c0\n&&xor\nx1o1r1\n")
+    pairs = [("=a^bc", "a1b1c0"), ("&&xor", "x1o1r1")]
+    assert read_pairs(path, "propositional") == pairs
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("&a", "position 2: found the end, expected a formula"),
+        ("&aXb;", "position 4: found ';'"),
+        ("&aAb", "position 2: found 'A'"),
+        ("", "an empty line, expected a formula"),
+    ],
+)
+def test_a_bad_line_is_named(bad_line_73, suffix, line, problem):
+    path = bad_line_73(line, suffix)
+    with pytest.raises(ValueError, match=f"{path}, line 73: .*{problem}|line 73: {problem}"):
+        read_pairs(path, "ltl")
+
+
+@pytest.mark.parametrize(
+    ("task", "content", "problem"),
+    [
+        ("ltl", b"a\n{a}\nb\n{b\n", "line 4: .*found the end, expected"),
+        ("ltl", b"a\n{a}\nb\n\n", "line 4: an empty line, expected a trace"),
+        ("ltl", b"a\n{a}\nb\n", "line 3: the file ends here, expected a trace"),
+        ("ltl", "a\n{a}\nX\u00e9\n{1}\n".encode(), "line 3: .*position 1: found 'é'"),
+        ("ltl", b"a\n{a}\nb\xe9\n{b}\n", "line 3: found byte 0xe9, expected text in UTF-8"),
+        ("ltl", b"\n", "line 1: an empty line, expected a formula"),
+        ("ltl", b"", "mine.txt: an empty file, expected a formula"),
+        ("propositional", b"a\n\na\na1\n", "line 2: an empty line, expected an assignment"),
+        ("propositional", b"a\na1\nXa\na1\n", "line 3: .*found 'X'"),
+        ("propositional", b"a\na1\na\na1a1\n", "line 4: .*'a' again"),
+        ("LTL", b"", "unknown task 'LTL'"),
+    ],
+)
+def test_other_damage_is_named(tmp_path, task, content, problem):
+    path = tmp_path / "mine.txt"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=problem):
+        read_pairs(path, task)
+
+
+@pytest.mark.parametrize("suffix", [".txt.gz", ".txt.xz"])
+def test_damaged_archives_never_pass(tmp_path, suffix):
+    path = tmp_path / f"set{suffix}"
+    write_pairs(path, LTL_PAIRS)
+    content = path.read_bytes()
+    for kept in (0, 1, 20, -1):
+        path.write_bytes(content[:kept])
+        with pytest.raises(ValueError, match=f"{path}: (a damaged or truncated|an empty file)"):
+            read_pairs(path, "ltl")
+    for place in range(len(content)):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        try:
+            assert read_pairs(path, "ltl") == LTL_PAIRS  # a bit of the header that means nothing
+        except ValueError as error:
+            assert str(path) in str(error)
+
+
+def test_a_name_that_is_not_expected_is_named(tmp_path):
+    path = tmp_path / "mine.txt"
+    write_pairs(path, LTL_PAIRS)
+    assert read_pairs(path, "ltl", propositions=("a", "b", "c")) == LTL_PAIRS
+    with pytest.raises(ValueError, match="line 3: .*found 'c'"):
+        read_pairs(path, "ltl", propositions=("a", "b"))
+
+
+@pytest.mark.parametrize("pair", [("", "{1}"), ("a", "{1}\n"), ("a\r", "{1}")])
+def test_what_would_break_the_format_is_not_written(tmp_path, pair):
+    with pytest.raises(ValueError, match="expected one line of text"):
+        write_pairs(tmp_path / "set.txt", [pair])
+    assert list(tmp_path.iterdir()) == []
+
+
+# Folders
+
+
+@pytest.fixture
+def folders(tmp_path, monkeypatch):
+    """Empty folders in place of the shipped and the own sets."""
+    monkeypatch.setattr(sets, "SHIPPED", tmp_path / "shipped")
+    monkeypatch.setattr(sets, "OWN", tmp_path / "own")
+    return tmp_path
+
+
+def put(folder, pairs, task="ltl", suffix=".txt") -> None:
+    """A set with one split, written by hand."""
+    text = write_pairs(folder / f"train{suffix}", pairs)
+    entry = {"file": f"train{suffix}", "sha256": hashlib.sha256(text.encode()).hexdigest()}
+    manifest = {"name": folder.name, "task": task, "files": {"train": entry}}
+    (folder / MANIFEST).write_text(json.dumps(manifest))
+
+
+def test_shipped_sets_come_before_ones_own(folders):
+    with pytest.raises(MissingSetError, match="python -m itekit generate ltl35 --scale smoke"):
+        find_set("ltl35", "smoke")
+    put(folders / "own" / "ltl35-smoke", LTL_PAIRS)
+    assert read_set("ltl35", "smoke") == {"train": LTL_PAIRS}
+    put(folders / "shipped" / "ltl35-smoke", LTL_PAIRS[:2])
+    assert read_set("ltl35", "smoke") == {"train": LTL_PAIRS[:2]}
+    with pytest.raises(MissingSetError, match="--scale smoke --seed 3"):
+        read_set("ltl35", "smoke", seed=3)
+
+
+def test_a_changed_file_is_noticed(folders):
+    folder = folders / "own" / "ltl35-smoke"
+    put(folder, LTL_PAIRS)
+    for pairs in (LTL_PAIRS[1:], []):
+        write_pairs(folder / "train.txt", pairs)
+        with pytest.raises(ValueError, match=r"train\.txt: not the file that manifest\.json"):
+            read_set("ltl35", "smoke")
+
+
+OUTSIDE = {"name": "x", "task": "ltl", "files": {"train": {"file": "../../x", "sha256": ""}}}
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", "[]", '{"name": "x"}', '{"name": 1, "files": {}}', "[" * 100_000, "\xff",
+     json.dumps(OUTSIDE), json.dumps(OUTSIDE | {"files": {"train": "train.txt"}})],
+)  # fmt: skip
+def test_a_manifest_that_is_none_is_named(folders, content):
+    (folders / "own").mkdir()
+    (folders / "own" / MANIFEST).write_text(content, encoding="latin-1")
+    with pytest.raises(ValueError, match=r"manifest\.json: "):
+        read_folder(folders / "own")
+
+
+def test_derived_sets_need_only_their_source(folders):
+    pairs = [("&bXa", "b;a;{1}"), ("Uca", "&!ba;{c}")] * 10
+    put(folders / "own" / "ltl35-smoke", pairs)
+    assert read_set("ltl-limited", "smoke") == {"train": pairs[:2]}
+    perturbed = read_set("ltl-perturbed", "smoke")["train"]
+    assert perturbed == [("&aXb", "a;b;{1}"), ("Ucb", "&!ab;{c}")] * 10
+    with pytest.raises(MissingSetError, match="generate prop35"):
+        read_set("prop-limited", "smoke")
+
+
+def test_the_table_says_what_is_there(folders):
+    put(folders / "own" / "ltl35-smoke", LTL_PAIRS)
+    put(folders / "shipped" / "prop35-lab", PROPOSITIONAL_PAIRS, "propositional")
+    lines = {line.split(" ")[0]: line for line in sets.table().splitlines()}
+    assert "200     here" in lines["ltl35"] and "shipped" not in lines["ltl35"]
+    assert "100,000  shipped" in lines["prop35"] and "here" not in lines["prop35"]
+    assert all(name in lines for name in NAMES)
+
+
+# Presets
+
+
+@pytest.mark.parametrize("scale", ["smoke", "lab", "paper"])
+@pytest.mark.parametrize("name", NAMES)
+def test_presets_are_values_that_survive_json(name, scale):
+    recipe = preset(name, scale, 5)
+    assert from_json(json.loads(json.dumps(asdict(recipe)))) == recipe
+    assert folder_name(recipe) == f"{name}-{scale}-s5"
+    assert (recipe.name, recipe.scale, recipe.seed) == (name, scale, 5)
+    assert recipe.task == ("ltl" if name.startswith("ltl") else "propositional")
+
+
+def test_the_papers_sets_have_the_papers_numbers():
+    ltl, propositional = preset("ltl35", "paper"), preset("prop35", "paper")
+    for recipe, alpha, low in ((ltl, 0.112, 10), (propositional, 0.095, 12)):
+        (stratum,) = recipe.strata
+        assert (stratum.propositions, stratum.low, stratum.high) == (5, 1, 35)
+        assert stratum.cap == int(1_000_000 * (1 - alpha) / len(range(low, 36)))
+        assert stratum.cap == quota(1_000_000, alpha, low, 35)
+        assert recipe.count == 1_000_000
+    assert (ltl.method, preset("ltl35-10ap", "paper").method) == ("default", "fast")
+    assert preset("ltl-limited", "paper").count == 80_000 + 200_000
+    grid = preset("ltl-generalization", "paper")
+    cells = {(s.propositions, s.low): s.count for s in grid.strata}
+    assert all(s.low == s.high and s.all_propositions for s in grid.strata)
+    possible = {(n, size) for n in range(1, 11) for size in range(1, 51) if size > 2 * n - 2}
+    assert cells.keys() == possible and set(cells.values()) == {100}
+    covariance = preset("prop-alpha-covariance", "paper")
+    counts = [(s.propositions, s.count) for s in covariance.strata]
+    assert counts == [(n, 1000) for n in range(3, 11)]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"colour": "red"}, "not a recipe"),
+        ({"suffix": "/../../../evil.txt"}, "suffix '/../../../evil.txt': expected one of .txt"),
+        ({"splits": [["../train", 100]]}, "'../train' cannot be the name of a file"),
+        ({"name": "../x"}, "'../x' cannot be the name of a file"),
+        ({"scale": "/"}, "'/' cannot be the name of a file"),
+        ({"name": 3}, "not a recipe"),
+        ({"strata": []}, "expected strata"),
+        ({"strata": [3]}, "not a recipe"),
+        ({"splits": [["train", 90]]}, "100 per cent"),
+        ({"seed": -1}, "the seed must be 0 or more"),
+        ({"task": "LTL"}, "unknown task 'LTL'"),
+    ],
+)
+def test_wrong_recipes_are_named(change, problem):
+    with pytest.raises(ValueError, match=problem):
+        from_json(json.loads(json.dumps(asdict(preset("ltl35", "lab")))) | change)
+
+
+def test_unknown_names_and_scales_are_named():
+    with pytest.raises(ValueError, match="unknown set 'ltl36': expected one of ltl35, "):
+        preset("ltl36", "lab")
+    with pytest.raises(ValueError, match="'large'"):
+        preset("ltl35", "large")
+
+
+# The sets that come with the kit
+
+FOLDERS = sorted(SHIPPED.iterdir())
+QUICK = [f for f in FOLDERS if "alpha-covariance" in f.name or "generalization-smoke" in f.name]
+
+
+def test_every_preset_is_shipped_at_the_two_smaller_sizes_and_all_are_small():
+    made = [folder_name(preset(name, scale)) for name in NAMES for scale in ("smoke", "lab")]
+    assert [folder.name for folder in FOLDERS] == sorted(made)
+    assert sum(p.stat().st_size for f in FOLDERS for p in f.iterdir()) < 10_000_000
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_set_is_that_of_its_preset_and_its_labels_are_right(folder):
+    manifest = read_manifest(folder)
+    recipe = preset(manifest["name"], folder.name.rsplit("-", 1)[1], manifest["seed"])
+    field = "derivation" if isinstance(recipe, Derivation) else "recipe"
+    assert from_json(manifest[field]) == recipe
+    splits = read_folder(folder)  # compares the checksums
+    assert {name: len(pairs) for name, pairs in splits.items()} == {
+        name: entry["pairs"] for name, entry in manifest["files"].items()
+    }
+    pairs = [pair for found in splits.values() for pair in found]
+    if "limited" not in folder.name and "perturbed" not in folder.name:
+        assert len({formula for formula, _ in pairs}) == len(pairs), "a formula stands twice"
+    some = random.Random(0).sample(pairs, min(len(pairs), 200))
+    assert set(check_all(manifest["task"], some, workers=1)) == {CORRECT}
+
+
+@pytest.mark.parametrize("folder", QUICK, ids=lambda folder: folder.name)
+def test_a_set_is_made_again_bit_for_bit(folder, tmp_path):
+    again = regenerate(folder, tmp_path / "again", workers=1)
+    for path in folder.glob("*.txt*"):
+        assert (again / path.name).read_bytes() == path.read_bytes()
+
+
+def test_the_reader_s_checks_accept_a_shipped_file():
+    path = SHIPPED / "ltl-generalization-lab" / "test.txt.xz"
+    assert len(read_pairs(path, "ltl")) == read_manifest(path.parent)["files"]["test"]["pairs"]
