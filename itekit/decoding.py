@@ -19,7 +19,7 @@ from tqdm.auto import tqdm
 
 from itekit.alpha import canonical_renaming
 from itekit.data import Batch, Pair, encode_texts, problems, with_end
-from itekit.model import STEP_KEYS, Cache, Layout, Transformer, tree_paths
+from itekit.model import STEP_KEYS, Cache, Layout, Transformer
 from itekit.random_vectors import seeded
 from itekit.vocabulary import Vocabulary
 
@@ -272,11 +272,11 @@ class Solver:
         if not set(formula) <= set(self.vocabulary.tokens):
             return False
         model = self.network.model
-        if not model.config.tree_positions or len(formula) <= model.deepest:
+        if not model.config.tree_positions or len(formula) <= model.config.d_model // 2:
             return True
         tokens = torch.tensor([self.vocabulary.encode(formula)], device=self.U.device)
         try:
-            tree_paths(model.operands_of(tokens), model.deepest)
+            model.tree_paths(tokens)
         except ValueError:
             return False
         return True

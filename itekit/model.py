@@ -4,36 +4,31 @@ Post-layer-norm, ReLU, no final norm. Positions are RoPE (Su et al. 2021) or, fo
 positions (Shiv and Quirk 2019) in the encoder and RoPE in the decoder, there in cross-attention
 too. The embedding matrix U is an argument, not a part of the model: its rows, times √D, are the
 inputs of both sides, and the features are projected on U (three-way weight tying; paper, section
-"Projection"). The same body serves training, with dropout and all positions at once, and decoding,
-one position at a time with the keys and values of those before kept in a `Cache`.
+"Projection"). One body serves training, all positions at once, and decoding, one position at a
+time, where a `Cache` keeps the keys and values of those before.
 
-Two layouts of a batch, one meaning. On a CPU tokens are *packed*: outside attention padding is left
-out. On a GPU, and wherever `Transformer.static` is set, every shape follows from B and L alone, and
-the operations are such as compilers take. Under `torch.autocast` linear layers (and, on a GPU,
-attention) compute in bfloat16; residual sums, norms and the projection stay in float32.
+Outside attention tokens are [N, D], and `layout.unpack` gives them their places [B, L, D] (see
+`fast`). Under `torch.autocast` linear layers, and on a GPU attention, compute in bfloat16; sums of
+residual connections, norms and the projection stay in float32.
 
-Shape letters: B batch, S source length, T target length, L either, N tokens (the B × L places, or
-those that hold a token), D model, H heads, d = D / H head width, K number of keys, V vocabulary.
+Shape letters: B batch, S source length, T target length, L either, N tokens, D model, H heads,
+d = D / H head width, K keys (at least L, see `fast.padded`), V vocabulary.
 """
 
-import copy
-import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout as torch_dropout
-from torch.nn.functional import embedding, linear, normalize, pad, relu
-from torch.nn.functional import scaled_dot_product_attention as sdpa
+from torch.nn import functional as F
 
+from itekit.fast import STEP_KEYS, Dropout, Layout, add_dropped, drop, padded
 from itekit.vocabulary import Vocabulary
 
 ROPE_BASE = 10_000.0  # as in the paper's models
 MAX_TREE_DEPTH = 62  # branches from a token to the root, one bit each of an int64
-KEY_MULTIPLE = 16  # a vector register: softmax over shorter rows falls back to scalar code
-STEP_KEYS = 32  # fewest keys of a decoding step: smaller products take torch's scalar code
 
 
 @dataclass(frozen=True)
@@ -70,188 +65,42 @@ class ModelConfig:
             raise ValueError(f"rope_base must be more than 1, found {self.rope_base}")
 
 
-class Dropout:
-    """Draws the dropout masks (Srivastava et al. 2014) of one forward pass.
-
-    A decision takes 16 random bits, four decisions a 64-bit draw; p is therefore met to within
-    1/65536. On a CPU that is several times faster than torch's own dropout.
-
-    Args:
-        p: probability of dropping an element; the others are scaled by 1 / (1 - p).
-        generator: on the device of the tensors that masks are for; None: torch's own dropout,
-            which compilers fuse with what is around it and which the caller seeds.
-
-    Raises:
-        ValueError: p is not in [0, 1).
-    """
-
-    def __init__(self, p: float, generator: torch.Generator | None):
-        if not 0 <= p < 1:
-            raise ValueError(f"the dropout probability must be in [0, 1), found {p}")
-        self.p, self.generator = p, generator
-
-    def keep(self, like: Tensor) -> Tensor:
-        """A factor for each element of `like`: 0 or 1 / (1 - p), same shape and type."""
-        if self.generator is None:
-            return torch_dropout(torch.ones_like(like), self.p)
-        words = torch.empty(-(-like.numel() // 4), dtype=torch.int64, device=like.device)
-        words.random_(-(2**63), None, generator=self.generator)
-        bits = words.view(torch.int16)[: like.numel()].view(like.shape)
-        threshold = min(round(self.p * 2**16), 2**16 - 1) - 2**15
-        return (bits >= threshold).to(like.dtype).mul_(1 / (1 - self.p))
-
-
-def drop(x: Tensor, dropout: Dropout | None) -> Tensor:
-    """Dropout of x; x itself where there is none (evaluation, p = 0)."""
-    return x * dropout.keep(x) if dropout and dropout.p else x
-
-
-def add_dropped(x: Tensor, y: Tensor, dropout: Dropout | None) -> Tensor:
-    """The residual connection: x plus dropout of y, in one pass over memory; of x's type."""
-    y = y.to(x.dtype)
-    return torch.addcmul(x, y, dropout.keep(y)) if dropout and dropout.p else x + y
-
-
-def padded(length: int, device: torch.device) -> int:
-    """Number of keys that attention over `length` tokens works on: on a CPU a multiple of 16."""
-    return -(-length // KEY_MULTIPLE) * KEY_MULTIPLE if device.type == "cpu" else length
-
-
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """Where tokens [N, ...] stand in a batch [B, L, ...], and for RoPE.
-
-    Attributes:
-        batch, length: B and L.
-        index: int64 [N], the place b × L + l of each token; None: all B × L places.
-        static: every shape follows from B and L, and operations are such as compilers take.
-        positions: int64 [L], where the columns stand for RoPE; None: start, start + 1, ...
-        start: the columns follow on so many others, whose keys and values are in a `Cache`.
-    """
-
-    batch: int
-    length: int
-    index: Tensor | None = None
-    static: bool = False
-    positions: Tensor | None = None
-    start: int = 0
-    _tables: dict = field(default_factory=dict, repr=False)
-
-    @classmethod
-    def of(cls, valid: Tensor, static: bool = False, positions: Tensor | None = None) -> "Layout":
-        """The layout of the tokens where `valid` [B, L]; a static one keeps padding in.
-
-        Off the CPU it is always static: packing would cost a wait for the number of tokens.
-        Columns beyond `positions` hold nothing but padding.
-        """
-        if positions is not None:
-            positions = pad(positions, (0, valid.shape[1] - len(positions)))
-        if static or valid.device.type != "cpu":
-            return cls(*valid.shape, static=True, positions=positions)
-        index = None if valid.all() else valid.flatten().nonzero()[:, 0]
-        return cls(*valid.shape, index, positions=positions)
-
-    def keys(self, device: torch.device) -> int:
-        """K, the number of keys that attention on these tokens has."""
-        return self.length if self.static else padded(self.length, device)
-
-    def sequences(self, device: torch.device) -> Tensor:
-        """The number of the sequence that each token belongs to: int64 [N]."""
-        places = self.index
-        if places is None:
-            places = torch.arange(self.batch * self.length, device=device)
-        return places // self.length
-
-    def pack(self, x: Tensor) -> Tensor:
-        """[B, L, ...] -> [N, ...]."""
-        flat = x.flatten(0, 1)
-        return flat if self.index is None else flat.index_select(0, self.index)
-
-    def unpack(self, x: Tensor) -> Tensor:
-        """[N, ...] -> [B, L, ...], zero where nothing stands."""
-        if self.index is not None:
-            flat = x.new_zeros(self.batch * self.length, *x.shape[1:])
-            x = flat.index_copy_(0, self.index, x)
-        return x.unflatten(0, (self.batch, self.length))
-
-    def rope(self, d_head: int, base: float, device: torch.device) -> Tensor:
-        """RoPE's factors: complex [L, d / 2], or in a static layout their parts [L, d / 2, 2].
-
-        All layers of a pass share them. A static layout makes them from the positions, without a
-        wait; a compiler puts that into the operation that uses them.
-        """
-        if (d_head, base) not in self._tables:
-            end = self.start + self.length
-            columns = torch.arange(self.start, end, device=device)
-            columns = columns if self.positions is None else self.positions
-            if self.static:
-                frequencies = base ** (-torch.arange(0, d_head, 2, device=device) / d_head)
-                angles = columns[:, None] * frequencies
-                table = torch.stack([angles.cos(), angles.sin()], dim=-1)
-            else:
-                end = end if self.positions is None else int(columns.max()) + 1
-                table = rope_table(_power_of_two(end), d_head, device, base)[columns]
-            self._tables[d_head, base] = table
-        return self._tables[d_head, base]
-
-
-def padding_bias(valid: Tensor, keys: int | None = None) -> Tensor:
-    """Additive mask for keys: 0 where `valid` [B, S], minus infinity elsewhere; [B, 1, 1, K]."""
-    B, S = valid.shape
-    K = padded(S, valid.device) if keys is None else keys
-    bias = torch.full((B, 1, 1, K), -torch.inf, device=valid.device)
-    bias[:, 0, 0, :S].masked_fill_(valid, 0.0)
-    return bias
-
-
-def causal_bias(
-    length: int, device: torch.device, keys: int | None = None, start: int = 0
-) -> Tensor:
-    """Additive mask [T, K] that lets row t, at position start + t, see the keys 0 to start + t."""
-    K = padded(start + length, device) if keys is None else keys
-    return torch.full((length, K), -torch.inf, device=device).triu(start + 1)
-
-
-def _power_of_two(length: int) -> int:
-    """Rounded up, so that few tables of RoPE are made."""
-    return 1 << (length - 1).bit_length()
-
-
-@functools.lru_cache(maxsize=64)
-@torch.inference_mode(False)  # what is kept must serve training too
-def rope_table(length: int, d_head: int, device: torch.device, base: float = ROPE_BASE) -> Tensor:
-    """The factors exp(i × position × base^(-2j / d_head)), complex64 [length, d_head / 2].
+def rope_factors(positions: Tensor, d_head: int, base: float, real: bool = False) -> Tensor:
+    """The factors exp(i × position × base^(-2j / d)) for positions [L].
 
     RoPE turns the pair (x_2j, x_2j+1) of a query or key by multiplying it, as a complex number, by
     its factor; the dot product of a query and a key then depends on their distance alone. (Some
     implementations pair x_j with x_j+d/2: the same but for the order of the projections' columns.)
+
+    Returns:
+        complex64 [L, d / 2]; real: their real and imaginary parts, float [L, d / 2, 2].
+    """
+    places = torch.arange(0, d_head, 2, dtype=torch.float64, device=positions.device)
+    angles = positions[:, None] * base ** (-places / d_head)
+    if real:
+        return torch.stack([angles.cos(), angles.sin()], dim=-1).float()
+    return torch.polar(torch.ones_like(angles), angles).to(torch.complex64)
+
+
+def rope_table(length: int, d_head: int, device: torch.device, base: float = ROPE_BASE) -> Tensor:
+    """`rope_factors` for the positions 0 to length - 1: complex64 [length, d / 2].
 
     Raises:
         ValueError: `d_head` is odd.
     """
     if d_head % 2:
         raise ValueError(f"RoPE rotates pairs: the head width must be even, found {d_head}")
-    frequencies = base ** (-torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
-    angles = torch.arange(length, dtype=torch.float64)[:, None] * frequencies
-    return torch.polar(torch.ones_like(angles), angles).to(torch.complex64).to(device)
+    return rope_factors(torch.arange(length, device=device), d_head, base)
 
 
-def _as_complex(x: Tensor) -> Tensor:
-    """The pairs of the last dimension as complex numbers: a view where the strides allow it."""
-    x = x if x.stride(-1) == 1 else x.contiguous()
-    return torch.view_as_complex(x.unflatten(-1, (-1, 2)))
-
-
-def rotate(x: Tensor, table: Tensor) -> Tensor:
-    """Rotate the pairs of the last dimension of x, [..., L, d], by factors [L, d / 2].
-
-    Complex factors, or their real and imaginary parts [L, d / 2, 2].
-    """
-    if table.is_complex():
-        return torch.view_as_real(_as_complex(x) * table).flatten(-2)
-    (even, odd), (cosines, sines) = x.unflatten(-1, (-1, 2)).unbind(-1), table.unbind(-1)
-    pairs = [even * cosines - odd * sines, even * sines + odd * cosines]
-    return torch.stack(pairs, dim=-1).flatten(-2).to(x.dtype)
+def rotate(x: Tensor, factors: Tensor) -> Tensor:
+    """Rotate the pairs of the last dimension of x, [..., L, d], by `rope_factors`."""
+    pairs = x.unflatten(-1, (-1, 2))
+    if factors.is_complex():
+        return torch.view_as_real(torch.view_as_complex(pairs) * factors).flatten(-2)
+    (even, odd), (cosines, sines) = pairs.unbind(-1), factors.unbind(-1)
+    turned = [even * cosines - odd * sines, even * sines + odd * cosines]
+    return torch.stack(turned, dim=-1).flatten(-2).to(x.dtype)
 
 
 def tree_paths(operands: Tensor, deepest: int = MAX_TREE_DEPTH) -> Tensor:
@@ -261,8 +110,8 @@ def tree_paths(operands: Tensor, deepest: int = MAX_TREE_DEPTH) -> Tensor:
     operands of a token are where the walk stays at its height or above.
 
     Args:
-        operands: int64 [B, S], how many operands each token of a formula in prefix notation takes;
-            0 for what stands after the formula.
+        operands: int64 [B, S], how many operands each token takes; 0 for what stands after the
+            formula.
         deepest: the most branches that a token may have above it, at most MAX_TREE_DEPTH.
 
     Returns:
@@ -274,10 +123,10 @@ def tree_paths(operands: Tensor, deepest: int = MAX_TREE_DEPTH) -> Tensor:
     """
     S = operands.shape[1]
     walk = operands.cumsum(1) - operands - torch.arange(S, device=operands.device)
-    upper = torch.ones(S, S, dtype=torch.bool, device=operands.device).triu(1)
+    later = torch.ones(S, S, dtype=torch.bool, device=operands.device).triu(1)
     far = torch.iinfo(torch.int64).max
-    lowest = walk[:, None].masked_fill(~upper, far).cummin(2).values  # [B, token, later token]
-    below = (lowest >= walk[:, :, None]) & upper
+    lowest = walk[:, None].masked_fill(~later, far).cummin(2).values  # [B, token, later token]
+    below = (lowest >= walk[:, :, None]) & later
     right = below & (lowest == walk[:, :, None]) & (operands == 2)[:, :, None]
     depth = below.sum(1)
     if deepest < S and (found := int(depth.max())) > deepest:  # no wait for short sources
@@ -300,91 +149,48 @@ def tree_encoding(paths: Tensor, d_model: int) -> Tensor:
     branches = min(d_model // 2, MAX_TREE_DEPTH)
     bits = (paths[..., None] >> torch.arange(branches, device=paths.device)) & 1
     pairs = bits.movedim(0, -1).flatten(-2).to(torch.get_default_dtype())
-    return pad(pairs, (0, d_model - 2 * branches))
+    return F.pad(pairs, (0, d_model - 2 * branches))
 
 
-class _SplitHeads(torch.autograd.Function):
-    """`split_heads` of a packed layout: one pass over memory each way."""
-
-    @staticmethod
-    def forward(ctx, x, layout, heads, factors, lengths):
-        ctx.layout, ctx.heads, ctx.factors = layout, heads, factors
-        L, outputs = layout.length, []
-        parts = layout.unpack(x).unflatten(-1, (len(factors), heads, -1)).permute(2, 0, 3, 1, 4)
-        for part, factor, length in zip(parts, factors, lengths, strict=True):
-            out = x.new_empty(layout.batch, heads, length, part.shape[-1])
-            out[:, :, L:] = 0
-            _multiply(part, factor, out[:, :, :L])
-            outputs.append(out)
-        return tuple(outputs)
-
-    @staticmethod
-    def backward(ctx, *gradients):
-        layout, n, d = ctx.layout, len(gradients), gradients[0].shape[-1]
-        gradient = gradients[0].new_empty(layout.batch, layout.length, n, ctx.heads, d)
-        parts = gradient.permute(2, 0, 3, 1, 4)
-        for out, factor, given in zip(parts, ctx.factors, gradients, strict=True):
-            factor = factor.conj() if isinstance(factor, Tensor) else factor
-            _multiply(given[:, :, : layout.length], factor, out)
-        return layout.pack(gradient.flatten(2)), None, None, None, None
+def padding_bias(valid: Tensor, keys: int | None = None) -> Tensor:
+    """Additive mask for keys: 0 where `valid` [B, S], minus infinity elsewhere; [B, 1, 1, K]."""
+    keys = padded(valid.shape[1], valid.device) if keys is None else keys
+    bias = torch.zeros(valid.shape, device=valid.device).masked_fill_(~valid, -torch.inf)
+    return F.pad(bias, (0, keys - valid.shape[1]), value=-torch.inf)[:, None, None]
 
 
-def _multiply(x: Tensor, factor: Tensor | float, out: Tensor) -> None:
-    if isinstance(factor, Tensor):
-        torch.mul(_as_complex(x), factor, out=_as_complex(out))
-    else:
-        torch.mul(x, factor, out=out)
-
-
-def split_heads(
-    x: Tensor, layout: Layout, heads: int, factors: list[Tensor | float], lengths: list[int]
-) -> tuple[Tensor, ...]:
-    """Unpack projections, split them into heads, rotate or scale, and pad with zeros at the end.
-
-    Args:
-        x: [N, nD], n projections beside each other.
-        factors: for each projection RoPE's factors (see `Layout.rope`) or a number.
-        lengths: for each projection the length of the result, at least L; L in a static layout.
-
-    Returns:
-        n tensors [B, H, length, d].
-    """
-    if x.device.type == "cpu" and x.dtype == torch.bfloat16:
-        x = x.float()  # attention in bfloat16 costs more on a CPU than it gains
-    if not layout.static:
-        return _SplitHeads.apply(x, layout, heads, factors, lengths)
-    parts = layout.unpack(x).unflatten(-1, (len(factors), heads, -1)).permute(2, 0, 3, 1, 4)
-    return tuple(
-        rotate(part, factor) if isinstance(factor, Tensor) else part * factor
-        for part, factor in zip(parts, factors, strict=True)
-    )
+def causal_bias(
+    length: int, device: torch.device, keys: int | None = None, start: int = 0
+) -> Tensor:
+    """Additive mask [T, K] that lets row t, at position start + t, see the keys 0 to start + t."""
+    keys = padded(start + length, device) if keys is None else keys
+    return torch.full((length, keys), -torch.inf, device=device).triu(start + 1)
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
     """softmax(query keyᵀ + bias) value, heads merged; queries come scaled by 1/√d.
 
     Args:
-        query: [B, H, T, d], or several rows (beams) for each of key and value, T then 1.
+        query: [B, H, T, d]; or [B × beams, H, 1, d], several rows for each of key and value.
         key, value: [B, H, K, d]; bias: broadcasts to [B, H, T, K].
 
     Returns:
-        [B, T, D]; for several rows [B, rows, D].
+        [B, T, D]; or [B, beams, D].
     """
     if len(query) > len(key):
         query = query[:, :, 0].unflatten(0, (len(key), -1)).transpose(1, 2)
     if query.device.type == "cpu":
-        with torch.autocast("cpu", enabled=False):
-            scores = torch.matmul(query, key.transpose(-1, -2)).add_(bias)
+        with torch.autocast("cpu", enabled=False):  # slower in bfloat16
+            scores = torch.matmul(query, key.mT).add_(bias)
             mixed = torch.matmul(torch.softmax(scores, dim=-1), value)
     else:
-        mixed = sdpa(query, key, value, attn_mask=bias.to(query.dtype), scale=1.0)
+        bias = bias.to(query.dtype)
+        mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, scale=1.0)
     return mixed.transpose(1, 2).flatten(2)
 
 
 class Attention(nn.Module):
     """What self-attention and cross-attention share (Vaswani et al. 2017, section 3.2).
-
-    Queries and keys are rotated by their own positions, in cross-attention too; values never.
 
     Raises:
         ValueError: D is not a multiple of 2 × heads (RoPE rotates pairs within a head).
@@ -399,13 +205,31 @@ class Attention(nn.Module):
         self.heads, self.d_head, self.rope_base = heads, d_model // heads, rope_base
         self.output = nn.Linear(d_model, d_model)
 
-    def factors(self, layout: Layout, device: torch.device) -> tuple:
-        """What queries (1/√d included) and keys are multiplied by."""
-        scale = self.d_head**-0.5
-        if self.rope_base is None:
-            return scale, 1.0
-        table = layout.rope(self.d_head, self.rope_base, device)
-        return table * scale, table
+    def split(self, projected: Tensor, layout: Layout, kinds: str) -> list[Tensor]:
+        """Projections [N, nD], one for each of `kinds` -> [B, H, L, d] each.
+
+        A "q"uery is scaled by 1/√d; it and a "k"ey are rotated by their own positions, a "v"alue
+        never is.
+        """
+        if projected.device.type == "cpu":
+            projected = projected.to(self.output.weight.dtype)  # attention in full precision
+        parts = layout.unpack(projected).unflatten(-1, (len(kinds), self.heads, self.d_head))
+        factors = None
+        if self.rope_base is not None:
+            positions = layout.positions
+            if positions is None:
+                end = layout.start + layout.length
+                positions = torch.arange(layout.start, end, device=projected.device)
+            factors = rope_factors(positions, self.d_head, self.rope_base, layout.static)
+        found = []
+        for kind, part in zip(kinds, parts.permute(2, 0, 3, 1, 4), strict=True):
+            scale = self.d_head**-0.5 if kind == "q" else 1.0
+            if kind != "v" and factors is not None:
+                part = rotate(part, factors * scale)
+            elif kind == "q":
+                part = part * scale
+            found.append(part)
+        return found
 
 
 class SelfAttention(Attention):
@@ -420,17 +244,15 @@ class SelfAttention(Attention):
     ) -> Tensor:
         """x: [N, D]; bias: broadcasts to [B, H, L, K]; returns [N, D].
 
-        kept: [2, B, H, K or more, d], keys and values of the columns before; those of x are put
-        beside them.
+        kept: [2, B, H, K or more, d], the keys and values of the columns before; those of x are
+        put beside them.
         """
-        L, (turn_query, turn_key) = layout.length, self.factors(layout, x.device)
-        K = layout.keys(x.device) if kept is None else L
-        query, key, value = split_heads(
-            self.query_key_value(x), layout, self.heads, [turn_query, turn_key, 1.0], [L, K, K]
-        )
-        if kept is not None:
-            kept[0, :, :, layout.start : layout.start + L] = key
-            kept[1, :, :, layout.start : layout.start + L] = value
+        query, key, value = self.split(self.query_key_value(x), layout, "qkv")
+        if kept is None:
+            key, value = layout.pad_keys(key), layout.pad_keys(value)
+        else:
+            columns = slice(layout.start, layout.start + layout.length)
+            kept[0, :, :, columns], kept[1, :, :, columns] = key, value
             key, value = kept[:, :, :, : bias.shape[-1]]
         return self.output(layout.pack(attend(query, key, value, bias)))
 
@@ -445,17 +267,12 @@ class CrossAttention(Attention):
 
     def keys_values(self, memory: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
         """Keys and values, [B, H, K, d] each, of the encoded source [N, D]."""
-        K, factors = layout.keys(memory.device), [self.factors(layout, memory.device)[1], 1.0]
-        return split_heads(self.key_value(memory), layout, self.heads, factors, [K, K])
-
-    def split_query(self, projected: Tensor, layout: Layout) -> Tensor:
-        """Scaled, rotated queries [B, H, T, d] of projections [N, D]."""
-        factors = [self.factors(layout, projected.device)[0]]
-        return split_heads(projected, layout, self.heads, factors, [layout.length])[0]
+        key, value = self.split(self.key_value(memory), layout, "kv")
+        return layout.pad_keys(key), layout.pad_keys(value)
 
     def forward(self, x: Tensor, layout: Layout, keys_values: tuple, bias: Tensor) -> Tensor:
         """x: [N, D]; bias: [B, 1, 1, K]; returns [N, D]."""
-        query = self.split_query(self.query(x), layout)
+        (query,) = self.split(self.query(x), layout, "q")
         return self.output(layout.pack(attend(query, *keys_values, bias)))
 
 
@@ -468,11 +285,10 @@ class FeedForward(nn.Module):
         self.outer = nn.Linear(config.d_ff, config.d_model)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.outer(relu(self.inner(x), inplace=True))
+        return self.outer(F.relu(self.inner(x), inplace=True))
 
 
-def _norm(config: ModelConfig) -> nn.LayerNorm:
-    return nn.LayerNorm(config.d_model, eps=1e-6)
+Norm = partial(nn.LayerNorm, eps=1e-6)
 
 
 class EncoderLayer(nn.Module):
@@ -483,11 +299,9 @@ class EncoderLayer(nn.Module):
         rope_base = None if config.tree_positions else config.rope_base
         self.attention = SelfAttention(config.d_model, config.heads, rope_base)
         self.feed_forward = FeedForward(config)
-        self.norm_attention, self.norm_feed_forward = _norm(config), _norm(config)
+        self.norm_attention, self.norm_feed_forward = Norm(config.d_model), Norm(config.d_model)
 
-    def forward(
-        self, x: Tensor, layout: Layout, bias: Tensor, dropout: Dropout | None = None
-    ) -> Tensor:
+    def forward(self, x: Tensor, layout: Layout, bias: Tensor, dropout: Dropout | None) -> Tensor:
         x = self.norm_attention(add_dropped(x, self.attention(x, layout, bias), dropout))
         return self.norm_feed_forward(add_dropped(x, self.feed_forward(x), dropout))
 
@@ -500,8 +314,8 @@ class DecoderLayer(nn.Module):
         self.attention = SelfAttention(config.d_model, config.heads, config.rope_base)
         self.cross = CrossAttention(config.d_model, config.heads, config.rope_base)
         self.feed_forward = FeedForward(config)
-        self.norm_attention, self.norm_cross = _norm(config), _norm(config)
-        self.norm_feed_forward = _norm(config)
+        self.norm_attention, self.norm_cross = Norm(config.d_model), Norm(config.d_model)
+        self.norm_feed_forward = Norm(config.d_model)
 
     def forward(
         self,
@@ -510,8 +324,8 @@ class DecoderLayer(nn.Module):
         bias: Tensor,
         keys_values: tuple[Tensor, Tensor],
         source_bias: Tensor,
-        dropout: Dropout | None = None,
-        kept: Tensor | None = None,
+        dropout: Dropout | None,
+        kept: Tensor | None,
     ) -> Tensor:
         x = self.norm_attention(add_dropped(x, self.attention(x, layout, bias, kept), dropout))
         crossed = self.cross(x, layout, keys_values, source_bias)
@@ -530,12 +344,12 @@ class Encoded:
 
 @dataclass
 class Cache:
-    """What decoding keeps of a batch between its steps, for each layer of the decoder.
+    """What is kept between the steps of decoding.
 
     Attributes:
-        source: keys and values of cross-attention, [B, H, K, d] each.
+        source: for each decoder layer keys and values of cross-attention, [B, H, K, d] each.
         bias: the source's additive mask [B, 1, 1, K].
-        own: keys and values of self-attention, [2, rows, H, positions there is room for, d].
+        own: for each decoder layer keys and values of self-attention, [2, rows, H, room, d].
     """
 
     source: list[tuple[Tensor, Tensor]]
@@ -553,7 +367,7 @@ class Transformer(nn.Module):
             the order of the vocabulary; interchangeable tokens take none.
 
     Attributes:
-        static: train with static layouts on a CPU too, as compilers want them.
+        static: train with static layouts on a CPU too.
 
     Raises:
         ValueError: tree positions without `operands`.
@@ -568,43 +382,25 @@ class Transformer(nn.Module):
         self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))
 
-    def with_rope_base(self, base: float) -> "Transformer":
-        """A copy with another base of RoPE, on the same device.
-
-        Raises:
-            ValueError: a base that is not a number above 1.
-        """
-        other = copy.deepcopy(self)
-        other.config = replace(self.config, rope_base=base)
-        for module in other.modules():
-            if isinstance(module, Attention) and module.rope_base is not None:
-                module.rope_base = base
-        return other
-
     def layout(self, valid: Tensor, positions: Tensor | None = None) -> Layout:
         """The layout of the tokens where `valid` [B, L]; see `Batch.positions`."""
         return Layout.of(valid, self.static and self.training, positions)
 
     def embed(self, U: Tensor, tokens: Tensor) -> Tensor:
         """Rows of U [V, D] for tokens [N], times √D: [N, D]."""
-        return embedding(tokens, U * self.config.d_model**0.5)
+        return F.embedding(tokens, U * self.config.d_model**0.5)
 
     def look_up(self, U: Tensor, tokens: Tensor, layout: Layout) -> Tensor:
         """`embed` for the tokens of [B, L] that `layout` keeps; U may be [B, V, D]."""
-        found = layout.pack(tokens)
         if U.dim() == 3:
-            found = found + layout.sequences(found.device) * U.shape[1]
-            U = U.flatten(0, 1)
-        return self.embed(U, found)
+            first = torch.arange(len(U), device=U.device) * U.shape[1]
+            U, tokens = U.flatten(0, 1), tokens + first[:, None]
+        return self.embed(U, layout.pack(tokens))
 
-    def operands_of(self, tokens: Tensor) -> Tensor:
-        """How many operands each token takes: int64, of the shape of `tokens`."""
-        return self.operands[tokens.clamp(max=len(self.operands) - 1)]
-
-    @property
-    def deepest(self) -> int:
-        """The most branches that tree positions hold."""
-        return min(self.config.d_model // 2, MAX_TREE_DEPTH)
+    def tree_paths(self, tokens: Tensor) -> Tensor:
+        """`tree_paths` of tokens [B, S]; ValueError: deeper than D / 2 branches."""
+        operands = self.operands[tokens.clamp(max=len(self.operands) - 1)]
+        return tree_paths(operands, min(self.config.d_model // 2, MAX_TREE_DEPTH))
 
     def encode(
         self,
@@ -620,11 +416,11 @@ class Transformer(nn.Module):
         """
         valid = source != Vocabulary.pad_id
         layout = self.layout(valid, positions)
-        bias = padding_bias(valid, layout.keys(valid.device))
+        bias = padding_bias(valid, layout.keys)
         x = self.look_up(U, source, layout)
         if self.config.tree_positions:
-            paths = tree_paths(self.operands_of(source), self.deepest)
-            x = x + tree_encoding(torch.stack([layout.pack(p) for p in paths]), x.shape[1])
+            paths = [layout.pack(path) for path in self.tree_paths(source)]
+            x = x + tree_encoding(torch.stack(paths), self.config.d_model)
         x = drop(x, dropout)
         for layer in self.encoder:
             x = layer(x, layout, bias, dropout)
@@ -640,12 +436,13 @@ class Transformer(nn.Module):
     ) -> Tensor:
         """Features [N, D] for decoder inputs [B, T] (the start token, then the target).
 
-        With a `Cache` the inputs are those from column `layout.start` on, for one row or several
-        (beams) of each source, and the cache keeps them for the next ones.
+        With a `Cache`: for the inputs from column `layout.start` on, which it then keeps too; one
+        row or several (beams) for each source.
         """
-        L, device, cached = layout.length, inputs.device, isinstance(source, Cache)
-        keys = padded(max(layout.start + L, STEP_KEYS), device) if cached else layout.keys(device)
-        bias = causal_bias(L, device, keys, layout.start)
+        cached = isinstance(source, Cache)
+        end = layout.start + layout.length
+        keys = padded(max(end, STEP_KEYS), inputs.device) if cached else layout.keys
+        bias = causal_bias(layout.length, inputs.device, keys, layout.start)
         x = drop(self.look_up(U, inputs, layout), dropout)
         for number, layer in enumerate(self.decoder):
             if cached:
@@ -661,11 +458,11 @@ class Transformer(nn.Module):
         Padding and start have the logit minus infinity: no output holds them.
         """
         if self.config.normalize_features:
-            features = normalize(features, dim=-1)
-        bias = U.new_zeros(U.shape[-2])
-        bias[Vocabulary.pad_id] = bias[Vocabulary.start_id] = -torch.inf
+            features = F.normalize(features, dim=-1)
+        never = U.new_zeros(U.shape[-2])
+        never[Vocabulary.pad_id] = never[Vocabulary.start_id] = -torch.inf
         with torch.autocast(U.device.type, enabled=False):
-            return linear(features, U, bias) if U.dim() == 2 else bias + features @ U.mT
+            return F.linear(features, U, never) if U.dim() == 2 else features @ U.mT + never
 
     def forward(
         self,
