@@ -222,7 +222,7 @@ def answer_attention(
 
     def keep(cross, given, _output) -> None:
         x, layout, (keys, _values), bias = given
-        query = cross.split_query(cross.query(x), layout)
+        (query,) = cross.split(cross.query(x), layout, "q")
         weights = torch.softmax(query @ keys.transpose(-1, -2) + bias, dim=-1)
         found.append(weights[0, ..., : source.shape[1]])
 
