@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from lessons.exercises import Exercise, NotSolvedError
-from lessons.exercises import alike, difference, plain, show
+from lessons.exercises import Exercise, NotSolvedError, alike, difference, plain, show
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 LESSONS = range(1, 15)

@@ -10,6 +10,20 @@ import spot
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tiny import tiny_logic_network, tiny_network
+
+from itekit.alpha import Renaming
+from itekit.datasets.sets import read_set
+from itekit.decoding import Solver
+from itekit.evaluation import compared, covariance
+from itekit.logic.formulas import FormulaError, parse_prefix
+from itekit.logic.infix import formula_from_text
+from itekit.logic.spot_bridge import to_spot
+from itekit.redraw import Retries
+from itekit.results import CHECKPOINTS
+from itekit.tasks import ltl, propositional
+from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, TIME_OUT
+from itekit.workers import call
 from lessons.explorer import (
     Explorer,
     NamesRow,
@@ -32,20 +46,6 @@ from lessons.subjects import (
     renamings_of,
     shipped_models,
 )
-from tiny import tiny_logic_network, tiny_network
-
-from itekit.alpha import Renaming
-from itekit.datasets.sets import read_set
-from itekit.decoding import Solver
-from itekit.evaluation import compared, covariance
-from itekit.logic.formulas import FormulaError, parse_prefix
-from itekit.logic.infix import formula_from_text
-from itekit.logic.spot_bridge import to_spot
-from itekit.redraw import Retries
-from itekit.results import CHECKPOINTS
-from itekit.tasks import ltl, propositional
-from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, TIME_OUT
-from itekit.workers import call
 
 
 def network_of(name):

@@ -1,0 +1,328 @@
+"""The panels of controls: what a reader sees, tested without a browser."""
+
+import html
+import re
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny import tiny_experiment, tiny_network
+
+from itekit.logic.formulas import MAX_DEPTH
+from itekit.tasks.propositional import check, solve
+from itekit.workers import call
+from lessons import copies as module
+from lessons import panels
+from lessons.panels import (
+    EXAMPLES,
+    AskPanel,
+    AssignmentExplorer,
+    AutomatonExplorer,
+    CopyExplorer,
+    RenamingChooser,
+    TraceExplorer,
+    renaming_html,
+    renaming_to_new,
+    rows_figure,
+)
+
+
+@pytest.fixture(scope="module")
+def networks():
+    """Untrained networks: what they answer is noise, which is what a panel must cope with."""
+    return {name: tiny_network(f"copying-5-10/{name}") for name in ("plain", "proposed")}
+
+
+@pytest.fixture()
+def copying(monkeypatch):
+    """A perfect copier in the place of decoding."""
+    monkeypatch.setattr(module, "copy_strings", lambda network, U, batch: batch.source)
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Questions to Spot are answered in this process, without a time limit."""
+    monkeypatch.setattr(panels._SpotPanel, "ask", lambda self, *item: call(item))
+
+
+def text_of(panel) -> str:
+    return html.unescape(re.sub(r"<[^>]*>", " ", panel.answer.value))
+
+
+def figure_of(panel) -> dict:
+    (output,) = panel.picture.outputs
+    return output["data"]["application/vnd.plotly.v1+json"]
+
+
+# copying
+
+
+def test_rows_figure_marks_the_two_parts_of_the_proposed_embedding_only(networks):
+    figure = rows_figure(networks["proposed"], "abz", 4)
+    assert list(figure.data[0].y) == ["<end>", "<start>", "a", "b", "z"]
+    words = [a.text for a in figure.layout.annotations]
+    assert "shared (learned)" in words and "random" in words
+    plain = rows_figure(networks["plain"], "ab")
+    assert "random" not in [a.text for a in plain.layout.annotations]
+
+
+def test_chosen_characters_become_ones_that_training_lacks():
+    made = tiny_experiment()
+    renaming = renaming_to_new("db", made.vocabulary, made.test_vocabulary)
+    assert renaming("abcd") == "agcf"
+    with pytest.raises(ValueError, match="only 2 are new"):
+        renaming_to_new("abc", made.vocabulary, made.vocabulary.extend("fg"))
+
+
+def test_the_renaming_is_undone_before_copies_are_compared(networks, copying):
+    page = html.unescape(renaming_html(networks, "abcab", "ac"))
+    assert "a → f, c → g" in page and "fbgfb" in page
+    assert "plain, renaming undone: ✗" in page and "proposed, renaming undone: ✓" in page
+    panel = RenamingChooser(networks, "caba")
+    assert [box.description for box in panel.boxes] == ["rename a", "rename b", "rename c"]
+    assert "nothing is renamed" in panel.answer.value and "plain, renaming undone: ✓" in text_of(
+        panel
+    )
+    panel.boxes[1].value = True
+    panel.boxes[0].value = True
+    assert "cfgf" in panel.answer.value
+    panel.boxes[0].value = panel.boxes[1].value = False
+    assert "nothing is renamed" in panel.answer.value
+
+
+def test_copy_explorer_answers_every_control(networks, copying):
+    panel = CopyExplorer(networks, "abxy")
+    assert not panel.text.continuous_update and not panel.random_draw.continuous_update
+    assert "abxy" in panel.answer.value and "no embedding for" in panel.answer.value
+    first = figure_of(panel)
+    panel.random_draw.value = 3
+    assert figure_of(panel)["layout"]["title"]["text"].endswith("draw 3")
+    assert figure_of(panel)["data"] != first["data"]
+    panel.text.value = "cde"
+    assert "cde" in panel.answer.value and "no embedding" not in panel.answer.value
+    panel.rename.click()
+    renamed = panel.text.value
+    assert renamed != "cde" and renamed in panel.answer.value
+    assert f"c → {renamed[0]}" in panel.note.value
+    panel.text.value = "ab"
+    assert panel.note.value == "", "the note is of the renamed string"
+    panel.reset.click()
+    assert panel.text.value == "abxy"
+
+
+@pytest.mark.parametrize("wrong", ["", "a!b", "<b>bold</b>", "a" * 61, "é"])
+def test_copy_explorer_shows_errors_inside_and_goes_on(networks, copying, wrong):
+    panel = CopyExplorer(networks, "abxy")
+    panel.text.value = wrong
+    assert 'role="alert"' in panel.answer.value and "<b>bold" not in panel.answer.value
+    assert panel.picture.outputs == (), "no picture of another string stays"
+    panel.rename.click()
+    assert 'role="alert"' in panel.answer.value
+    panel.text.value = "ab"
+    assert 'role="alert"' not in panel.answer.value and panel.picture.outputs
+
+
+def test_an_unexpected_error_is_one_line_in_the_panel(networks, monkeypatch):
+    panel = CopyExplorer(networks, "abxy")
+
+    def broken(*_):
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(module, "copy_strings", broken)
+    panel.random_draw.value = 1
+    assert "RuntimeError: out of luck" in panel.answer.value
+    assert "Traceback" not in panel.answer.value
+
+
+# linear temporal logic
+
+
+def test_trace_explorer_answers_every_control(here):
+    panel = TraceExplorer("a U b", "a;{b}")
+    assert "✓ every word" in panel.answer.value and panel.picture.outputs
+    panel.trace.value = "a; a & !b; cycle{a}"
+    assert "some words" in panel.answer.value or "no word" in panel.answer.value
+    panel.formula.value = "UaXb"
+    assert "a U Xb ·" in panel.answer.value and "prefix UaXb" in panel.answer.value
+    for number, (name, formula, trace) in enumerate(EXAMPLES, 1):
+        assert formula in panel.examples.options[number][0]
+        panel.examples.value = number
+        assert (panel.formula.value, panel.trace.value) == (formula, trace), name
+        assert 'role="alert"' not in panel.answer.value
+    panel.formula.value = "X(a & b)"
+    assert panel.examples.value == 0, "the same example can be chosen again"
+    panel.solve.click()
+    assert panel.trace.value == "1;&ab;{1}" and "✓ every word" in panel.answer.value
+    panel.formula.value = "a & !a"
+    panel.solve.click()
+    assert "Nothing satisfies" in panel.answer.value and panel.picture.outputs == ()
+
+
+@pytest.mark.parametrize(
+    ("formula", "trace", "message"),
+    [
+        ("", "{1}", "no formula"),
+        ("a U", "{1}", "no formula"),
+        ("<b>", "{1}", "no formula"),
+        ("X" * (MAX_DEPTH + 1) + "a", "{1}", "inside each other"),
+        ("X" * 100 + "a", "{1}", "at most 80"),
+        ("a", "", "no trace"),
+        ("a", "a;{b", "no trace"),
+        ("a", "1;" * 40 + "{1}", "at most 30"),
+        ("a", "{0}", "stands for no word"),
+    ],
+)
+def test_trace_explorer_shows_errors_inside_and_goes_on(here, formula, trace, message):
+    panel = TraceExplorer()
+    panel.formula.value, panel.trace.value = formula, trace
+    page = panel.answer.value
+    assert 'role="alert"' in page and message in page and "<b>\n" not in page
+    assert panel.picture.outputs == (), "no picture of another trace stays"
+    panel.solve.click()
+    panel.formula.value, panel.trace.value = "a", "{a}"
+    assert 'role="alert"' not in panel.answer.value and panel.picture.outputs
+    assert TraceExplorer("a U", "{").answer.value.count('role="alert"') == 2
+
+
+def test_automaton_explorer_draws_or_counts(here):
+    panel = AutomatonExplorer("a U b")
+    assert "b;{1}" in panel.answer.value and "0 -&gt; 1" in panel.answer.value
+    panel.formula.value = "0"
+    assert "nothing satisfies it" in panel.answer.value
+    panel.formula.value = "X" * 30 + "a"
+    assert "32 states" in panel.answer.value and "Too large to be drawn" in panel.answer.value
+    panel.formula.value = "a &"
+    assert 'role="alert"' in panel.answer.value
+
+
+def test_a_question_that_takes_too_long_is_said_in_the_panel(monkeypatch):
+    """With a real worker process, which the kernel ends."""
+    monkeypatch.setattr(panels, "CPU_SECONDS", 0.5)
+    hard = " & ".join(f"(G F a{i} | F G b{i} | (c{i} U d{i}))" for i in range(5))
+    panel, other = AutomatonExplorer("a"), TraceExplorer("a U b", "a;{b}")
+    try:
+        assert "1 -&gt; 1" in panel.answer.value and "✓ every word" in other.answer.value
+        panel.formula.value = hard
+        assert "not done after 0.5 CPU seconds" in panel.answer.value
+        panel.formula.value = "b"
+        assert "accepting run" in panel.answer.value
+    finally:
+        panel.stop()
+        other.stop()
+
+
+# propositional logic
+
+
+def values_drawn(panel: AssignmentExplorer) -> dict[str, list[str]]:
+    """The labels of the nodes of each value in the picture; one unnamed group without values."""
+    nodes = [trace for trace in figure_of(panel)["data"] if trace["mode"] == "markers+text"]
+    return {trace.get("name", ""): trace["text"] for trace in nodes}
+
+
+def test_assignment_explorer_answers_every_control():
+    panel = AssignmentExplorer("|&a!b&bc", "b0")
+    assert "incorrect: false under 2 of 4" in text_of(panel) and "(|&a!b&bc" in text_of(panel)
+    assert values_drawn(panel)["true"] == ["¬"] and "(|&a!b" not in panel.answer.value
+    panel.assignment.value = "a1b0"
+    assert "correct: true under all 2" in text_of(panel)
+    assert values_drawn(panel)["open"] == ["c"]
+    panel.label.click()
+    assert panel.assignment.value == solve("|&a!b&bc") and "exact:" in text_of(panel)
+    panel.rename.click()
+    formula, label = panel.formula.value, panel.assignment.value
+    assert formula != "|&a!b&bc" and check(formula, label) == "correct"
+    assert "Renamed: a → " in panel.note.value
+    panel.notation.value = "infix"
+    assert "&" in panel.formula.value and "!" in panel.formula.value
+    assert f"({formula}, 8 tokens)" in text_of(panel), "the same formula in the other notation"
+    panel.formula.value = "p1 or q"
+    assert "position 3" in text_of(panel) and panel.note.value == ""
+    panel.formula.value, panel.assignment.value = "p1 <-> !q", "p1 1 q 0"
+    assert "true" in text_of(panel) and "nothing is left free" in text_of(panel)
+    panel.notation.value, panel.formula.value = "prefix", "|a!a"
+    panel.label.click()
+    assert panel.assignment.value == "" and "no label" in panel.note.value
+    assert "correct: true under all 2" in text_of(panel)
+
+
+@given(st.sampled_from(["&ab", "|x!y", "^a=bz"]), st.integers(1, 4))
+def test_a_random_renaming_changes_the_formula_and_keeps_the_verdict(formula, times):
+    panel = AssignmentExplorer(formula, f"{formula[1]}1")
+    for _ in range(times):
+        before, verdict = panel.formula.value, text_of(panel).split("verdict")[1].split(":")[0]
+        panel.rename.click()
+        assert panel.formula.value != before and verdict in text_of(panel)
+
+
+@pytest.mark.parametrize("wrong", ["", "a!b", "&a", "<b>bold</b>", "X a", "é", "a" * 300, "!1"])
+def test_wrong_formulas_are_said_inside_and_the_panel_goes_on(wrong):
+    panel = AssignmentExplorer("&ab", "a1")
+    panel.formula.value = wrong
+    assert 'role="alert"' in panel.answer.value and "<b>bold" not in panel.answer.value
+    assert (panel.picture.outputs == ()) == (wrong != "!1"), "no picture of another formula stays"
+    panel.rename.click()
+    assert 'role="alert"' in panel.answer.value
+    panel.formula.value = "&ab"
+    assert 'role="alert"' not in panel.answer.value and panel.picture.outputs
+
+
+@pytest.mark.parametrize("wrong", ["a", "a2", "c1", "a1a0", "<i>1"])
+def test_wrong_assignments_are_invalid_and_the_tree_stays(wrong):
+    panel = AssignmentExplorer("&ab", "a1")
+    panel.assignment.value = wrong
+    assert "invalid assignment" in text_of(panel) and "<i>" not in panel.answer.value
+    assert set(values_drawn(panel)) == {""}, "the tree without values"
+    panel.rename.click()
+    assert panel.formula.value == "&ab", "nothing is renamed where one half is wrong"
+    panel.label.click()
+    assert "exact:" in text_of(panel)
+
+
+def test_what_else_is_said_of_typed_formulas():
+    assert AssignmentExplorer("&a", "b").answer.value.count('role="alert"') == 2
+    panel = AssignmentExplorer("&ab", "a1b1")
+    panel.formula.value = "a & b"
+    assert "in prefix notation, but it is one in infix notation" in text_of(panel)
+    panel.formula.value = "a & (b"
+    assert "This is no formula:" in text_of(panel)
+    panel.formula.value = "&" * 100 + "a" * 101
+    assert "201 tokens: at most 200" in text_of(panel) and panel.picture.outputs == ()
+
+
+# language models
+
+
+def test_ask_panel_sends_the_core_formula_and_says_what_is_wrong():
+    panel = AskPanel(None)
+    assert "Formula: a U (b &amp; Xc)" in panel.answer.value
+    panel.text.value = "a U (b"
+    assert 'role="alert"' in panel.answer.value and "^" in panel.answer.value
+    panel.text.value = "F aa"
+    assert "single letters, found 'aa'" in text_of(panel)
+    panel.text.value = "F a"
+    assert "Formula: 1 U a" in text_of(panel)
+    panel.button.click()
+    panel.asking.join(10)
+    assert "no model here" in text_of(panel) and not panel.button.disabled
+
+
+def test_ask_panel_shows_the_reply_and_its_verdict():
+    class Model:
+        def ask(self, question):
+            return type("Reply", (), {"text": '{"trace": "cycle{a}"}'})
+
+    panel = AskPanel(Model(), "a")
+    panel.button.click()
+    panel.asking.join(60)
+    assert "cycle{a}" in text_of(panel) and "verdict:  " in text_of(panel)
+
+
+def test_import_makes_no_widget_and_needs_no_spot():
+    code = (
+        "import ipywidgets.widgets.widget as w, lessons.panels, lessons.explorer, sys; "
+        "sys.exit(len(w._instances) + ('spot' in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-W", "ignore", "-c", code]).returncode == 0

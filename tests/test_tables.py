@@ -1,0 +1,302 @@
+"""What is true where: statuses on a trace, automata, partial assignments, copies; as tables."""
+
+import html
+import itertools
+import re
+from itertools import product
+
+import numpy as np
+import pytest
+import spot
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from logical import formulas, traces
+from logical import lassos as concrete_lassos
+from tiny import tiny_network
+
+from itekit.evaluation import GridEvaluation
+from itekit.logic import aiger_bridge
+from itekit.logic.formulas import PROPOSITION, PROPOSITIONAL, Formula, parse_prefix, proposition
+from itekit.logic.infix import parse_infix
+from itekit.logic.semantics import (
+    DEPENDS,
+    FAILS,
+    HOLDS,
+    evaluate_ltl,
+    evaluate_symbolic,
+    example_words,
+    holds,
+    lassos,
+    letters,
+)
+from itekit.logic.spot_bridge import formula_automaton, to_spot, trace_automaton
+from itekit.logic.traces import Trace, parse_trace
+from itekit.logic.truth_tables import Assignment, parse_assignment
+from itekit.tasks.copying import edit_distances
+from itekit.tasks.ltl import satisfies
+from itekit.tasks.propositional import solve
+from itekit.vocabulary import UnknownTokenError
+from lessons import copies as module
+from lessons.copies import GAP, Copy, CopyTable, copies, rows_in_use
+from lessons.tables import (
+    failing_completions,
+    findings,
+    node_values,
+    status_item,
+    status_table,
+    superfluous,
+)
+
+# statuses
+
+NAMES = ("a", "b")
+FORMULAS = formulas(names=NAMES, leaves=6)
+TRACES = traces(NAMES, leaves=3, longest=2).filter(
+    lambda trace: all(letters(step, NAMES) for step in trace.steps)
+)
+
+
+def exact_step(letter: frozenset[str]) -> Formula:
+    """The step that only this letter satisfies."""
+    literals = [proposition(n) if n in letter else ~proposition(n) for n in NAMES]
+    return literals[0] & literals[1]
+
+
+@settings(max_examples=60)
+@given(FORMULAS, concrete_lassos(NAMES))
+def test_on_one_word_the_statuses_are_the_values(formula, lasso):
+    """Agreement with the brute-force evaluator, which needs no Spot."""
+    prefix, cycle = lasso
+    trace = Trace(tuple(map(exact_step, prefix)), tuple(map(exact_step, cycle)))
+    found, values = evaluate_symbolic(formula, trace), evaluate_ltl(formula, prefix, cycle)
+    assert list(found) == list(values)
+    for part, statuses in found.items():
+        assert statuses == [HOLDS if value else FAILS for value in values[part]], part
+
+
+@settings(max_examples=60)
+@given(FORMULAS, TRACES)
+def test_statuses_fit_every_lasso_of_the_trace_the_checker_and_the_examples(formula, trace):
+    found = evaluate_symbolic(formula, trace)
+    for prefix, cycle in itertools.islice(lassos(trace, NAMES, turns=1), 40):
+        for part, values in evaluate_ltl(formula, prefix, cycle).items():
+            for status, value in zip(found[part], values, strict=True):
+                assert status in (DEPENDS, HOLDS if value else FAILS)
+    first = found[formula][0]
+    assert (first == HOLDS) == satisfies(formula.tokens(), trace.tokens())
+    satisfying, violating = example_words(formula, trace)
+    sides = {HOLDS: (True, False), FAILS: (False, True), DEPENDS: (True, True)}
+    assert (satisfying is not None, violating is not None) == sides[first]
+    for word, side in (satisfying, formula), (violating, ~formula):
+        if word is not None:
+            assert satisfies(side.tokens(), word.tokens())
+            assert spot.contains(trace_automaton(trace), trace_automaton(word))
+
+
+def test_one_turn_of_the_cycle_is_not_enough_to_prove():
+    """Each lasso with the cycle once satisfies the formula, but not every word does."""
+    formula, trace = parse_infix("G a | G !a"), parse_trace("{1}")
+    assert all(holds(formula, *lasso) for lasso in lassos(trace, ["a"]))
+    assert evaluate_symbolic(formula, trace)[formula] == [DEPENDS]
+
+
+def test_a_table_says_the_same_as_text_and_as_html():
+    table = status_item("&=acXb", "a;|ab;{b}")
+    assert table == status_table(parse_infix("(a <-> c) & X b"), parse_trace("a;|ab;{b}"))
+    text, page = repr(table), html.unescape(table._repr_html_())
+    rows = text.splitlines()
+    assert rows[0].split() == ["time", "0", "1", "↻", "2"]
+    assert rows[1].split("  ")[-1].strip() == "b"
+    assert rows[2].split() == ["a", "✓", "?", "│", "?"]
+    for part in ("? some words", "violated by", "a <-> c"):
+        assert part in text and part in page
+    assert page.count('title="depends on the word"') == text.count("?") - 1  # one is the verdict
+    assert "<->" not in table._repr_html_(), "what was typed is escaped"
+    assert "only in the trace: b, c" in repr(status_table(parse_infix("a"), parse_trace("{&a&bc}")))
+    assert "step 2" in status_item("a", "a;{1;&b!b}")
+
+
+@settings(max_examples=60)
+@given(FORMULAS)
+def test_an_accepting_run_is_a_trace_and_text_and_drawing_have_every_edge(formula):
+    automaton = formula_automaton(formula)
+    first, *lines = automaton.text().splitlines()
+    assert first.startswith(f"{automaton.states} state")
+    for edge, line in zip(automaton.edges, lines, strict=True):
+        assert line.startswith(f"{edge.source} -> {edge.target} ") and edge.condition in line
+        assert f"{edge.source} -> {edge.target} [label=<" in automaton.dot()
+        assert html.escape(edge.condition) in automaton.dot()
+    run = [edge for edge in automaton.edges if edge.on_run]
+    assert (automaton.trace is None) == to_spot(formula).translate().is_empty()
+    if automaton.trace is None:
+        assert not run and automaton.acceptance == "none"
+        return
+    assert satisfies(formula.tokens(), automaton.trace)
+    assert 0 in {edge.source for edge in run}
+    assert {edge.target for edge in run} <= {edge.source for edge in run}, "it never ends"
+    assert set().union(*(edge.marks for edge in run)) >= set(range(automaton.marks))
+
+
+# partial assignments
+
+CONNECTIVES = {
+    "1": lambda: True,
+    "0": lambda: False,
+    "!": lambda a: not a,
+    "&": lambda a, b: a and b,
+    "|": lambda a, b: a or b,
+    "=": lambda a, b: a == b,
+    "^": lambda a, b: a != b,
+}
+
+
+def formula_of(text: str):
+    return parse_prefix(text, PROPOSITIONAL)
+
+
+def value(formula, row: dict[str, bool]) -> bool:
+    """The truth value of a formula under a full assignment, by recursion."""
+    if formula.operator == PROPOSITION:
+        return row[formula.name]
+    return CONNECTIVES[formula.operator](*(value(operand, row) for operand in formula.operands))
+
+
+def completions(formula, assignment: Assignment) -> list[dict[str, bool]]:
+    """All full assignments that agree with the partial one."""
+    names = formula.propositions
+    rows = [dict(zip(names, row, strict=True)) for row in product([False, True], repeat=len(names))]
+    return [row for row in rows if all(row[name] == v for name, v in assignment.values)]
+
+
+@st.composite
+def questions(draw):
+    """A formula, and values for some of its propositions."""
+    formula = draw(formulas(PROPOSITIONAL, "abcd"))
+    chosen = {name: draw(st.sampled_from([None, False, True])) for name in formula.propositions}
+    return formula, Assignment(tuple((n, v) for n, v in chosen.items() if v is not None))
+
+
+@given(questions())
+def test_values_and_findings_agree_with_brute_force_and_with_py_aiger(question):
+    formula, assignment = question
+    rows = completions(formula, assignment)
+    for node, found in zip(formula.nodes(), node_values(formula, assignment), strict=True):
+        seen = {value(node, row) for row in rows}
+        assert found == ("open" if len(seen) == 2 else "true" if seen == {True} else "false")
+    expected = [row for row in rows if not value(formula, row)]
+    failing, failures, all_of_them = failing_completions(formula, assignment, most=100)
+    assert {frozenset(row.items()) for row in expected} == {frozenset(f.values) for f in failing}
+    assert (failures, all_of_them) == (len(expected), len(rows)) and len(failing) == failures
+    found = findings(formula, assignment)
+    right = aiger_bridge.implied_by(formula, assignment)
+    assert (found["verdict"].split(":")[0] in ("exact", "correct")) == right == ("minimal" in found)
+    for literal in assignment.values if right else ():
+        rest = Assignment(tuple(other for other in assignment.values if other != literal))
+        spare = all(value(formula, row) for row in completions(formula, rest))
+        assert (Assignment((literal,)) in superfluous(formula, assignment)) == spare
+
+
+@given(formulas(PROPOSITIONAL, "abcd"))
+def test_the_label_is_exact_and_minimal(formula):
+    label = solve("".join(formula.tokens()))
+    found = findings(formula, parse_assignment(label or ""))
+    if label is None:
+        assert found["label"].startswith("none: the formula is ")
+    else:
+        assert found["label"] == label and found["minimal"] == "yes"
+        assert found["verdict"].startswith("exact: ")
+
+
+def test_what_the_findings_say():
+    formula = formula_of("|&a!b&bc")
+    found = findings(formula, parse_assignment("b0"))
+    assert found["formula"] == "a ∧ ¬b ∨ b ∧ c   (|&a!b&bc, 8 tokens)"
+    assert found["verdict"] == "incorrect: false under 2 of 4 completions: b0a0c0,  b0a0c1"
+    assert (found["true"], found["false"]) == ("¬b", "b,  b ∧ c")
+    spare = findings(formula, parse_assignment("a1b0c1"))["minimal"]
+    assert spare == "no: b0 or c1 can be left out"
+    assert "tautology" in findings(formula_of("|a!a"), Assignment())["label"]
+    none = findings(formula_of("&a!a"), Assignment())["label"]
+    assert none == "none: the formula is unsatisfiable"
+    many = findings(formula_of("&&&abcd"), Assignment())
+    assert many["verdict"].count("a") >= 6 and many["verdict"].endswith("and 9 more")
+    longer = findings(formula_of("^ ab c"), Assignment((("ab", True), ("c", False))))
+    assert longer["label"] == "c 1 ab 0" and "(^ ab c, 3 tokens)" in longer["formula"]
+    formula = formula_of("&" * 16 + "abcdefghijklmnopq")
+    with pytest.raises(ValueError, match="17 propositions are left free, at most 16"):
+        findings(formula, Assignment())
+    assert findings(formula, Assignment((("a", True),)))["verdict"].startswith("incorrect")
+
+
+# copies
+
+STRINGS = st.text("abcdef", max_size=12)
+
+
+@given(STRINGS, STRINGS)
+def test_edits_rebuild_both_strings_and_count_the_distance(source, answer):
+    copy = Copy(source, answer)
+    assert "".join(c for _, c, _ in copy.edits if c != GAP) == source
+    assert "".join(c for _, _, c in copy.edits if c != GAP) == answer
+    assert sum(sign != " " for sign, _, _ in copy.edits) == copy.distance
+    assert all((sign == " ") == (a == b) for sign, a, b in copy.edits)
+    text = html.unescape(re.sub(r"<[^>]*>", "", copy.marked()))
+    signs = "".join(sign for sign, _, _ in copy.edits)  # they tell the edits apart without colour
+    assert text.partition("\n")[2] == signs.rstrip()
+
+
+def test_a_table_of_copies_escapes_and_refuses_columns_of_different_strings():
+    page = CopyTable({"<b>": [Copy("<i>", "&")], "x": [Copy("<i>", "", "no <row>")]})._repr_html_()
+    assert "<i>" not in page and "<row>" not in page and "<b>" not in page
+    assert "&lt;i&gt;" in page and "no &lt;row&gt;" in page
+    table = CopyTable({"a": [Copy("xyz", "xz")], "b": [Copy("xyz", "", "no row")]})
+    assert repr(table) == "xyz\n  a: xz  distance 1\n  b: (empty: no row)  distance 3"
+    with pytest.raises(ValueError, match="a, b"):
+        CopyTable({"a": [Copy("x", "x")], "b": [Copy("y", "y")]})
+    with pytest.raises(ValueError, match="at least one"):
+        CopyTable({})
+
+
+def test_copies_agree_with_the_evaluation_for_every_draw():
+    """The same strings, embeddings and answers as a cell of the evaluation."""
+    network = tiny_network()
+    evaluation = GridEvaluation(network, progress=False)
+    (batch,) = evaluation.batches(6, [3, 6])
+    known = evaluation.vocabulary
+    texts = ["".join(known.decode(t for t in row if t > 1)) for row in batch.source.tolist()]
+    for draw in range(3):
+        answers = module.copy_strings(network, evaluation.matrix(draw), batch)
+        expected = edit_distances(answers, batch.target).tolist()
+        assert [copy.distance for copy in copies(network, texts, draw)] == expected
+
+
+def test_copies_keep_order_when_some_strings_cannot_be_read(monkeypatch):
+    monkeypatch.setattr(module, "copy_strings", lambda network, U, batch: batch.source)
+    plain, proposed = tiny_network("copying-5-10/plain"), tiny_network()
+    texts = ["abc", "xyz", "e", "abcdef", "edcba"]
+    found = copies(plain, texts)
+    assert [copy.source for copy in found] == texts
+    assert [copy.answer for copy in found] == ["abc", "", "e", "", "edcba"]
+    assert [copy.distance for copy in found] == [0, 3, 0, 6, 0]
+    assert "'x'" in found[1].problem and "'f'" in found[3].problem
+    assert [copy.answer for copy in copies(proposed, texts)] == texts
+    wrong = {"": "empty", "a" * 61: "61 characters: at most 60", "ab!": "'!' at position 2"}
+    for text, message in wrong.items():
+        for network in (plain, proposed):
+            with pytest.raises(ValueError, match=message):
+                copies(network, ["abc", text])
+
+
+def test_rows_in_use_share_their_first_part_and_differ_in_the_second():
+    network = tiny_network()
+    rows, tokens = rows_in_use(network, "zaz")
+    assert tokens == ["<end>", "<start>", "a", "z"]
+    shared = rows.shape[1] - network.experiment.embedding.d_beta
+    assert (rows[2, :shared] == rows[3, :shared]).all()
+    assert (rows[2, shared:] != rows[3, shared:]).any()
+    assert (rows[:2, shared:] == 0).all()
+    again, other = (rows_in_use(network, "zaz", draw)[0] for draw in (0, 1))
+    assert np.array_equal(again, rows) and (other[:, :shared] == rows[:, :shared]).all()
+    assert (other != rows).any()
+    with pytest.raises(UnknownTokenError):
+        rows_in_use(tiny_network("copying-5-10/plain"), "zaz")
