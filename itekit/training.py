@@ -25,18 +25,8 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 from tqdm.auto import tqdm
 
-from itekit.checkpoints import (
-    LOG,
-    CheckpointError,
-    check_tensors,
-    load_optimizer,
-    optimizer_tensors,
-    parameters,
-    read_checkpoint,
-    read_log,
-    read_settings,
-    save_checkpoint,
-)
+from itekit import checkpoints
+from itekit.checkpoints import LOG, CheckpointError, parameters, read_log
 from itekit.data import Batch, copying_batch, stream
 from itekit.decoding import copy_strings
 from itekit.experiments import CopyingExperiment, Experiment
@@ -152,7 +142,7 @@ class Network:
     def save(self, path: Path, extra: dict | None = None, tensors=None, dtype=None) -> None:
         """Write a checkpoint, atomically; see `files.save_checkpoint`."""
         metadata = {"experiment": self.experiment.to_json(), "trained": self.trained}
-        save_checkpoint(path, self.modules, metadata | (extra or {}), tensors, dtype)
+        checkpoints.save_checkpoint(path, self.modules, metadata | (extra or {}), tensors, dtype)
 
     @classmethod
     def load(cls, path: Path, experiment: Experiment | None = None) -> "Network":
@@ -166,8 +156,8 @@ class Network:
             CheckpointError: missing, damaged, of other settings than expected, or with weights
                 that are not finite.
         """
-        tensors, metadata = read_checkpoint(path)
-        network = cls.build(read_settings(path, metadata, experiment))
+        tensors, metadata = checkpoints.read_checkpoint(path)
+        network = cls.build(checkpoints.read_settings(path, metadata, experiment))
         network.fill(path, tensors)
         network.trained = metadata.get("trained", {})
         return network.train(False)
@@ -177,7 +167,7 @@ class Network:
         for name, module in self.modules.items():
             known = {k: v for k, v in tensors.items() if k.startswith(f"{name}.")}
             expected = {f"{name}.{k}": v for k, v in module.state_dict().items()}
-            check_tensors(path, expected, known)
+            checkpoints.check_tensors(path, expected, known)
             module.load_state_dict({k.removeprefix(f"{name}."): v for k, v in known.items()})
 
 
@@ -351,17 +341,17 @@ class Trainer:
         if not all(p.isfinite().all() for p in parameters(self.optimizer)):
             self._diverged(f"a weight is infinite or not a number after step {self.step}")
         extra = {"step": self.step, "seconds": self.seconds, "executed": self.executed}
-        state = optimizer_tensors(self.optimizer)
+        state = checkpoints.optimizer_tensors(self.optimizer)
         self.network.save(self.directory / CHECKPOINT, extra, state)
 
     def _resume(self) -> None:
         path = self.directory / CHECKPOINT
-        tensors, metadata = read_checkpoint(path)
-        read_settings(path, metadata, self.experiment)
+        tensors, metadata = checkpoints.read_checkpoint(path)
+        checkpoints.read_settings(path, metadata, self.experiment)
         if not isinstance(metadata.get("step"), int):
             raise CheckpointError(f"{path}: a network without the state of its training")
         self.network.fill(path, tensors)
-        load_optimizer(path, self.optimizer, tensors)
+        checkpoints.load_optimizer(path, self.optimizer, tensors)
         self.step, self.seconds = metadata["step"], metadata["seconds"]
         self.executed = metadata.get("executed", [])
 
