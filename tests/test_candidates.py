@@ -10,13 +10,11 @@ import pytest
 import spot
 
 from itekit.datasets.candidates import BATCH, random_formulas
-from itekit.logic.formulas import ARITY
-from itekit.logic.operators import LTL, PROPOSITIONAL, proposition_names
-from itekit.logic.prefix import parse_prefix, to_prefix
-from itekit.logic.rewriting import sorted_operands
-from itekit.logic.spot_bridge import prefix_to_spot, spot_to_prefix
+from itekit.logic.formulas import ARITY, LTL, PROPOSITIONAL, parse_prefix, split, to_prefix
+from itekit.logic.spot_bridge import from_spot, prefix_to_spot
+from itekit.logic.traces import sorted_operands
 from itekit.tasks.ltl import solve
-from itekit.tasks.vocabularies import propositional_vocabulary
+from itekit.vocabulary import proposition_names, propositional_vocabulary
 
 
 def first(count: int, *args, **options) -> list[str]:
@@ -69,7 +67,8 @@ def small_trees(language, size: int, names: str) -> dict[tuple, float]:
 def test_weights_are_those_of_the_recipe(language):
     expected = Counter()
     for tree, probability in small_trees(language, 3, "ab").items():
-        expected[spot_to_prefix(prefix_to_spot(tree))] += probability  # what Spot makes of a tree
+        made = to_prefix(from_spot(prefix_to_spot(tree)))  # what Spot makes of a tree
+        expected[made] += probability
     drawn = 20_000
     found = Counter(first(drawn, language, 2, (3, 3), 1))
     assert found.keys() == expected.keys()
@@ -96,7 +95,7 @@ def test_a_seed_decides_whatever_else_the_process_does():
     alive = [nameless(), [prefix_to_spot(text) for text in alone]]
     for text in alone:  # as somebody might call them in Spot
         numbers = [f"p{'abcde'.index(token)}" if token.islower() else token for token in text]
-        alive.append(prefix_to_spot(" ".join(numbers), format="spaced"))
+        alive.append(prefix_to_spot(" ".join(numbers) + " "))
     mixed, other = random_formulas(LTL, 5, (1, 35), 7), random_formulas(PROPOSITIONAL, 3, (9, 9), 7)
     found = []
     for number in range(2500):
@@ -111,7 +110,7 @@ def test_a_seed_decides_whatever_else_the_process_does():
 def test_spot_would_change_nothing_but_the_order_of_operands():
     drawn = first(2000, LTL, 3, (1, 30), 8)
     for text in drawn:
-        again = parse_prefix(spot_to_prefix(prefix_to_spot(text)))
+        again = from_spot(prefix_to_spot(text))
         assert sorted_operands(again) == sorted_operands(parse_prefix(text))
     assert sum("&" in text and "X0" in text for text in drawn) > 100
 
@@ -119,7 +118,7 @@ def test_spot_would_change_nothing_but_the_order_of_operands():
 def test_a_seed_decides_in_another_process_too():
     code = (
         "from itertools import islice; from itekit.datasets.candidates import random_formulas; "
-        "from itekit.logic.operators import LTL; "
+        "from itekit.logic.formulas import LTL; "
         "print(*islice(random_formulas(LTL, 10, (1, 40), 3, rename_sorted=True), 2000))"
     )
     done = subprocess.run(
@@ -205,11 +204,9 @@ def test_a_larger_alphabet_leaves_formulas_of_one_shape_equally_likely(alphabet)
 
 def test_names_past_z():
     names = proposition_names(30)
-    texts = first(200, LTL, 30, (40, 40), 0, fitting=True, format="spaced")
-    assert all(len(text.split()) == 40 for text in texts)
-    assert set(" ".join(texts).split()) - ARITY.keys() == set(names)
-    with pytest.raises(ValueError, match="format='spaced'"):
-        random_formulas(LTL, 30, (1, 9), 0)
+    texts = [split(text) for text in first(200, LTL, 30, (40, 40), 0, fitting=True)]
+    assert all(len(tokens) == 40 for tokens in texts)
+    assert set().union(*texts) - ARITY.keys() == set(names)
 
 
 @pytest.mark.parametrize(
@@ -222,7 +219,6 @@ def test_names_past_z():
         ((LTL, 5, (1, 9), 0), {"limit": -1}, "found 0 and -1"),
         ((LTL, 5, (1, 9), 0), {"alphabet": 4}, "<= alphabet, not 5, 4"),
         ((LTL, 703, (1, 9), 0), {}, "702 names"),
-        ((LTL, 5, (1, 9), 0), {"format": "words"}, "unknown format"),
     ],
 )
 def test_arguments_out_of_range(args, options, message):

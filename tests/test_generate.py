@@ -10,40 +10,59 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import distributed
 import pytest
 
 from itekit.__main__ import main
-from itekit.datasets import child, derive, generate, jobs_ltl, sets
-from itekit.datasets.checking import check_all
-from itekit.datasets.drawing import Drawing
-from itekit.datasets.journal import Journal
-from itekit.datasets.manifest import MANIFEST, read_manifest
-from itekit.datasets.parallel import Chunk
-from itekit.datasets.presets import NAMES, preset
-from itekit.datasets.recipes import TEST_ONLY, Derivation, Recipe, Stratum
-from itekit.datasets.sets import MissingSetError, read_folder
-from itekit.datasets.store import DataError
-from itekit.logic.formulas import ARITY
+from itekit.datasets import generate, sets
+from itekit.datasets.candidates import Drawing
+from itekit.datasets.generate import ANSWERS, regenerate, sample, sample_recipe
+from itekit.datasets.presets import (
+    NAMES,
+    TEST_ONLY,
+    Derivation,
+    Recipe,
+    Stratum,
+    from_json,
+    preset,
+)
+from itekit.datasets.sets import MANIFEST, MissingSetError, read_folder, read_manifest
+from itekit.files import locked
+from itekit.logic.formulas import ARITY, split
 from itekit.tasks.verdicts import EXACT, TIME_OUT
+from itekit.workers import check_all
 
 CHANGING = ("cpu_seconds", "workers", "command", "hardware", "date", "versions")
 
 
 class Here:
-    """An executor in this process, in which some formulas "run out of time"; it counts chunks."""
+    """In place of `Pool`: this process, in which some formulas "run out of time"; it counts."""
 
-    workers = 1
+    workers, spent, slow, asked, limits = 1, 0.0, (), 0, set()
 
-    def __init__(self, slow=()):
-        self.slow, self.chunks, self.limits = set(slow), 0, set()
+    def __init__(self, *_):
+        Here.limits = set()
 
-    def run(self, task, chunks, cpu_seconds):
-        function = child.load(task)
-        self.limits.add(cpu_seconds)
-        for number in reversed(range(len(chunks))):  # never in order
-            self.chunks += 1
-            items = chunks[number]
-            yield Chunk(number, [TIME_OUT if i[0] in self.slow else function(i) for i in items], 0)
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def run(self, function, items, limit):
+        Here.limits.add(limit)
+        for item in items:
+            Here.asked += 1
+            yield TIME_OUT if item[1] in Here.slow else function(item)
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Labels are made in this process: Here, whose `slow` formulas a test sets."""
+    monkeypatch.setattr(generate, "Pool", Here)
+    monkeypatch.setattr(Here, "slow", ())
+    monkeypatch.setattr(Here, "asked", 0)
+    return Here
 
 
 def ltl_recipe(count=60, **settings) -> Recipe:
@@ -54,12 +73,6 @@ def ltl_recipe(count=60, **settings) -> Recipe:
 def propositional_recipe(**settings) -> Recipe:
     strata = (Stratum(4, 1, 14, 60, 6000, cap=7, largest_tree=16),)
     return replace(Recipe("tiny", "smoke", "propositional", "fast", strata), **settings)
-
-
-def cells_recipe(task="ltl") -> Recipe:
-    cells = [(1, 1), (2, 5), (3, 7), (5, 3)]  # a formula of length 3 cannot hold 5 APs
-    strata = tuple(Stratum(n, s, s, 4, 3000, all_propositions=True) for n, s in cells)
-    return Recipe("cells", "smoke", task, "fast", strata, TEST_ONLY)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -75,22 +88,44 @@ def all_pairs(folder: Path) -> list[tuple[str, str]]:
 
 
 def propositions(formula: str) -> set[str]:
-    return set(formula) - ARITY.keys()
+    return set(split(formula)) - ARITY.keys()
+
+
+def make(recipe, folder, **options) -> Path:
+    return generate.generate(recipe, folder, **options)
 
 
 # The same bytes
 
 
 @pytest.mark.parametrize("recipe", [ltl_recipe(), propositional_recipe()], ids=lambda r: r.task)
-def test_the_number_of_workers_changes_nothing(tmp_path, recipe):
-    folders = [
-        generate.generate(recipe, tmp_path / str(workers), workers=workers) for workers in (1, 2, 3)
-    ]
-    assert contents(folders[0]) == contents(folders[1]) == contents(folders[2])
-    assert contents(generate.generate(recipe, tmp_path / "here", executor=Here())) == contents(
-        folders[0]
-    )
+def test_the_number_of_workers_changes_nothing(tmp_path, monkeypatch, recipe):
+    folders = [make(recipe, tmp_path / str(workers), workers=workers) for workers in (1, 2, 3)]
+    monkeypatch.setattr(generate, "Pool", Here)
+    folders.append(make(recipe, tmp_path / "here"))
+    assert all(contents(folder) == contents(folders[0]) for folder in folders)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2", "3", "here"]
+
+
+def test_a_cluster_gives_the_same_bytes_when_one_of_its_workers_is_killed(cluster, tmp_path):
+    recipe = replace(ltl_recipe(), strata=(Stratum(5, 20, 28, 150, 15_000),), method="default")
+    expected = make(recipe, tmp_path / "here", workers=1)
+    answers = tmp_path / "cluster" / ANSWERS
+    with distributed.Client(cluster, set_as_default=False) as client:
+        client.wait_for_workers(2)
+        made = generate.Pool.run
+
+        def killing(self, *args, **options):
+            for count, answer in enumerate(made(self, *args, **options)):
+                if count == 20:
+                    assert answers.exists()
+                    os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
+                yield answer
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(generate.Pool, "run", killing)
+            folder = make(recipe, tmp_path / "cluster", client=client)
+    assert contents(folder) == contents(expected)
 
 
 SLOW_RUN = """
@@ -98,7 +133,7 @@ import signal
 import sys
 from pathlib import Path
 from itekit.datasets.generate import generate
-from itekit.datasets.recipes import Recipe, Stratum
+from itekit.datasets.presets import Recipe, Stratum
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 strata = (Stratum(5, 20, 30, 250, 25_000),)
@@ -107,43 +142,41 @@ generate(recipe, Path(sys.argv[1]), workers=int(sys.argv[2]))
 """
 
 
-def start_slow_run(folder: Path, workers: int) -> subprocess.Popen:
-    """A run of a second or more, in a process group of its own."""
+def start_slow_run(folder: Path, workers: int, lines: int = 0) -> subprocess.Popen:
+    """A run of a second or more, in a process group of its own, that has made so many labels."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", SLOW_RUN, str(folder), str(workers)]
-    return subprocess.Popen(command, env=environment, start_new_session=True)
+    run = subprocess.Popen(command, env=environment, start_new_session=True)
+    while lines and labels(folder) < lines:
+        assert run.poll() is None, "it ended before it could be killed"
+        time.sleep(0.002)
+    return run
+
+
+def labels(folder: Path) -> int:
+    path = folder / ANSWERS
+    return path.read_bytes().count(b"\n") - 1 if path.exists() else 0
 
 
 def test_a_run_killed_twice_ends_with_the_same_bytes(tmp_path):
     whole = start_slow_run(tmp_path / "whole", 1)
-    folder, work = tmp_path / "killed", tmp_path / ".killed.work"
-    finished = 0
+    folder, known = tmp_path / "killed", b""
     for workers in (2, 3):
-        run = start_slow_run(folder, workers)
-        while len(list(work.glob("*.json"))) < finished + 4:
-            assert run.poll() is None, "it ended before it could be killed"
-            time.sleep(0.002)
+        run = start_slow_run(folder, workers, labels(folder) + 40)
         os.killpg(run.pid, signal.SIGKILL)
         assert run.wait() == -signal.SIGKILL
-        finished = len(list(work.glob("*.json")))
-        assert not folder.exists()
-    times = {path: path.stat().st_mtime_ns for path in work.glob("*.json")}
-    run = start_slow_run(folder, 1)
-    while len(list(work.glob("*.json"))) < finished + 2:
-        assert run.poll() is None
-        time.sleep(0.002)
-    kept = [path for path, written in times.items() if path.stat().st_mtime_ns == written]
-    assert len(kept) == len(times), "finished chunks are not worked on again"
-    assert run.wait() == 0 and whole.wait() == 0
+        found = (folder / ANSWERS).read_bytes()
+        assert found.startswith(known) and not (folder / MANIFEST).exists()
+        known = found
+        with open(folder / ANSWERS, "ab") as file:
+            file.write(b"half a li")  # as if killed in the middle of a line
+    assert start_slow_run(folder, 1).wait() == 0 and whole.wait() == 0
     assert contents(folder) == contents(tmp_path / "whole")
-    assert not work.exists()
+    assert ANSWERS not in contents(folder)
 
 
 def test_ctrl_c_ends_every_process_soon(tmp_path):
-    run = start_slow_run(tmp_path / "a", 2)
-    while not list((tmp_path / ".a.work").glob("*.json")):
-        assert run.poll() is None
-        time.sleep(0.002)
+    run = start_slow_run(tmp_path / "a", 2, lines=10)
     os.killpg(run.pid, signal.SIGINT)
     assert run.wait(timeout=60) != 0
     for _ in range(100):
@@ -155,102 +188,66 @@ def test_ctrl_c_ends_every_process_soon(tmp_path):
     pytest.fail("a process of the group is still there")
 
 
-def test_rounds_of_another_length_keep_the_promises(tmp_path):
-    recipe = ltl_recipe(round=7)
-    rounds = Here()
-    folder = generate.generate(recipe, tmp_path / "a", executor=rounds)
-    assert rounds.chunks > 60 // 7
-    assert len(all_pairs(folder)) == 60
-    sizes = Counter(len(formula) for formula, _ in all_pairs(folder))
-    assert max(sizes.values()) <= 60 // 8
-    assert contents(generate.regenerate(folder, tmp_path / "b", executor=Here())) == contents(
-        folder
-    )
-
-
-# The sets that are shipped
-
-
-def shipped(name: str) -> Path:
-    folder = sets.SHIPPED / f"{name}-lab"
-    if not folder.exists():
-        pytest.skip(f"{folder} is not here")
-    return folder
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_shipped_sets_are_whole_and_of_todays_recipe(name):
-    folder = shipped(name)
-    manifest, recipe = read_manifest(folder), preset(name, "lab")
-    key = "derivation" if isinstance(recipe, Derivation) else "recipe"
-    assert type(recipe).from_json(manifest[key]) == recipe
-    pairs = read_folder(folder)
-    assert {name: len(part) for name, part in pairs.items()} == {
-        name: entry["pairs"] for name, entry in manifest["files"].items()
-    }
-
-
-@pytest.mark.parametrize("name", ["ltl-alpha-covariance", "prop-alpha-covariance"])
-def test_small_shipped_sets_come_out_the_same(tmp_path, name):
-    generate.regenerate(shipped(name), tmp_path / "again", executor=Here())
-
-
-def test_a_failure_while_writing_the_files_costs_no_label(tmp_path, monkeypatch):
+def test_a_failure_while_writing_the_files_costs_no_label(here, tmp_path, monkeypatch):
     recipe = ltl_recipe()
-    expected = contents(generate.generate(recipe, tmp_path / "a", executor=Here()))
+    expected = contents(make(recipe, tmp_path / "a"))
 
-    def full_disk(path, text):
+    def full_disk(path, pairs):
         if path.name.startswith("test"):
             raise OSError("the disk is full")
-        write_lines(path, text)
+        return write_pairs(path, pairs)
 
-    write_lines = generate.write_lines
+    write_pairs = generate.write_pairs
     with monkeypatch.context() as patch:
-        patch.setattr(generate, "write_lines", full_disk)
+        patch.setattr(generate, "write_pairs", full_disk)
         with pytest.raises(OSError, match="the disk is full"):
-            generate.generate(recipe, tmp_path / "b", executor=Here())
+            make(recipe, tmp_path / "b")
     assert not (tmp_path / "b" / MANIFEST).exists()
-    again = Here()
-    assert contents(generate.generate(recipe, tmp_path / "b", executor=again)) == expected
-    assert again.chunks == 0
+    here.asked = 0
+    assert contents(make(recipe, tmp_path / "b")) == expected
+    assert here.asked == 0
 
 
-def test_a_set_is_replaced_whole(tmp_path):
-    generate.generate(ltl_recipe(seed=1), tmp_path / "a", executor=Here())
-    folder = generate.generate(ltl_recipe(seed=2), tmp_path / "a", executor=Here())
-    fresh = generate.generate(ltl_recipe(seed=2), tmp_path / "b", executor=Here())
-    assert contents(folder) == contents(fresh)
+def test_labels_of_another_recipe_are_not_taken(here, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="stop"):
+        patch.setattr(generate, "_publish", lambda *_: (_ for _ in ()).throw(OSError("stop")))
+        make(ltl_recipe(seed=1), tmp_path / "a")
+    assert labels(tmp_path / "a") >= 60
+    folder = make(ltl_recipe(seed=2), tmp_path / "a")
+    assert contents(folder) == contents(make(ltl_recipe(seed=2), tmp_path / "b"))
 
 
-def test_seeds_names_and_scales_give_other_formulas(tmp_path):
+def test_links_at_predictable_names_are_not_followed(here, tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    folder = tmp_path / "a"
+    folder.mkdir()
+    (folder / ANSWERS).symlink_to(precious)
+    with pytest.raises(OSError, match=ANSWERS):
+        make(ltl_recipe(), folder)
+    (folder / ANSWERS).unlink()
+    (folder / "train.txt").symlink_to(precious)
+    make(ltl_recipe(), folder)
+    assert precious.read_text() == "mine"
+
+
+def test_two_runs_do_not_write_one_set(here, tmp_path):
+    with locked(tmp_path / "a"), pytest.raises(BlockingIOError, match="another process"):
+        make(ltl_recipe(), tmp_path / "a")
+
+
+def test_rounds_of_another_length_keep_the_promises(here, tmp_path):
+    folder = make(ltl_recipe(round=7), tmp_path / "a")
+    sizes = Counter(len(formula) for formula, _ in all_pairs(folder))
+    assert sizes.total() == 60 and max(sizes.values()) <= 60 // 8
+    assert contents(regenerate(folder, tmp_path / "b")) == contents(folder)
+
+
+def test_seeds_names_and_scales_give_other_formulas():
     recipes = [ltl_recipe(), ltl_recipe(seed=1), ltl_recipe(name="b"), ltl_recipe(scale="lab")]
     drawn = [tuple(f for _, f in Drawing(recipe).next_round()) for recipe in recipes]
     assert len(set(drawn)) == 4
     assert drawn[0] == tuple(f for _, f in Drawing(recipes[0]).next_round())
-
-
-# The journal
-
-
-def test_the_journal_gives_back_only_what_belongs_to_the_job(tmp_path):
-    items = [["a", "fast", "characters"], ["&ab", "fast", "characters"]]
-    with Journal(tmp_path / "work", ["task", 10]) as journal:
-        assert journal.read(items) is None
-        journal.write(items, ["{a}", "{&ab}"], 0.5)
-        assert journal.read(items) == (["{a}", "{&ab}"], 0.5)
-        assert journal.read(items[::-1]) is None
-        assert journal.read(items[:1]) is None
-        with pytest.raises(RuntimeError, match="another process is at work in .*work"):
-            Journal(tmp_path / "work", ["task", 10])
-    with Journal(tmp_path / "work", ["task", 20]) as journal:
-        assert journal.read(items) is None
-    with Journal(tmp_path / "work", ["task", 10]) as journal:
-        (entry,) = (tmp_path / "work").glob("*.json")
-        for damaged in ("", "{", "[]", '{"answers": ["{a}"], "spent": 0}', '{"spent": 0}'):
-            entry.write_text(damaged)
-            assert journal.read(items) is None
-        journal.remove()
-    assert not (tmp_path / "work").exists()
 
 
 # What a set holds
@@ -261,27 +258,21 @@ def tiny(tmp_path_factory):
     """Task -> the folder of its tiny set."""
     folder = tmp_path_factory.mktemp("tiny")
     recipes = {"ltl": ltl_recipe(), "propositional": propositional_recipe()}
-    return {
-        task: generate.generate(recipe, folder / task, executor=Here())
-        for task, recipe in recipes.items()
-    }
+    return {task: make(recipe, folder / task, workers=1) for task, recipe in recipes.items()}
 
 
 @pytest.mark.parametrize("task", ["ltl", "propositional"])
 def test_every_label_solves_its_formula(tiny, task):
     pairs = all_pairs(tiny[task])
     assert len(pairs) >= 50
-    verdicts = check_all(task, [(formula, label, None) for formula, label in pairs], workers=1)
-    assert set(verdicts) == {"correct"}
-    labelled = check_all(task, [(*pair, pair[1]) for pair in pairs], workers=1)
-    assert set(labelled) == {EXACT}
-    if task == "ltl":
-        assert not any("0" in label for _, label in pairs)
+    assert set(check_all(task, pairs, workers=1)) == {"correct"}
+    assert set(check_all(task, [(*pair, pair[1]) for pair in pairs], workers=1)) == {EXACT}
+    assert task != "ltl" or not any("0" in label for _, label in pairs)
 
 
 @pytest.mark.parametrize("task", ["ltl", "propositional"])
 def test_formulas_are_different_and_within_the_quota(tiny, task):
-    (stratum,) = Recipe.from_json(read_manifest(tiny[task])["recipe"]).strata
+    (stratum,) = from_json(read_manifest(tiny[task])["recipe"]).strata
     formulas = [formula for formula, _ in all_pairs(tiny[task])]
     assert len(set(formulas)) == len(formulas) <= stratum.count
     sizes = Counter(map(len, formulas))
@@ -292,29 +283,23 @@ def test_formulas_are_different_and_within_the_quota(tiny, task):
 
 @pytest.mark.parametrize("task", ["ltl", "propositional"])
 def test_the_manifest_describes_the_files(tiny, task):
-    manifest = read_manifest(tiny[task])
-    pairs = all_pairs(tiny[task])
+    manifest, pairs = read_manifest(tiny[task]), all_pairs(tiny[task])
     counts = manifest["counts"]
     assert counts["candidates"] == sum(counts.values()) - counts["candidates"]
     assert counts["kept"] == len(pairs) == sum(f["pairs"] for f in manifest["files"].values())
-    assert counts["unsatisfiable"] > 0
-    assert (task == "ltl") == ("tautology" not in counts)
-    sizes = Counter(str(len(formula)) for formula, _ in pairs)
-    assert manifest["histograms"]["size"] == sizes
-    names = Counter(str(len(propositions(formula))) for formula, _ in pairs)
-    assert manifest["histograms"]["propositions"] == names
-    lengths = Counter(str(len(label)) for _, label in pairs)
-    assert manifest["histograms"]["label_length"] == lengths
+    assert counts["unsatisfiable"] > 0 and (task == "ltl") == ("tautology" not in counts)
+    found = manifest["histograms"]
+    assert found["size"] == Counter(str(len(formula)) for formula, _ in pairs)
+    assert found["propositions"] == Counter(str(len(propositions(f))) for f, _ in pairs)
+    assert found["label_length"] == Counter(str(len(label)) for _, label in pairs)
     assert manifest["versions"].keys() >= {"itekit", "spottl", "py-aiger", "python-sat", "python"}
-    assert Recipe.from_json(manifest["recipe"]).task == manifest["task"] == task
     for entry in manifest["files"].values():
         assert (tiny[task] / entry["file"]).stat().st_size == entry["bytes"]  # not compressed
 
 
 @pytest.mark.parametrize("task", ["ltl", "propositional"])
 def test_splits_are_80_10_10_and_mixed(tiny, task):
-    splits = read_folder(tiny[task])
-    total = len(all_pairs(tiny[task]))
+    splits, total = read_folder(tiny[task]), len(all_pairs(tiny[task]))
     assert {name: len(part) for name, part in splits.items()} == {
         "train": total * 80 // 100,
         "validation": total * 10 // 100,
@@ -324,16 +309,17 @@ def test_splits_are_80_10_10_and_mixed(tiny, task):
     assert sizes != sorted(sizes)
 
 
-def test_a_stratum_is_full_when_all_large_sizes_are(tmp_path):
+def test_a_stratum_is_full_when_all_large_sizes_are(here, tmp_path):
     strata = (Stratum(3, 1, 9, 500, 20_000, cap=5, full_from=7),)
-    folder = generate.generate(ltl_recipe(strata=strata), tmp_path / "a", executor=Here())
-    sizes = read_manifest(folder)["histograms"]["size"]
-    assert [sizes[size] for size in "789"] == [5, 5, 5]
-    assert read_manifest(folder)["counts"]["candidates"] < 5000
+    manifest = read_manifest(make(ltl_recipe(strata=strata), tmp_path / "a"))
+    assert [manifest["histograms"]["size"][size] for size in "789"] == [5, 5, 5]
+    assert manifest["counts"]["candidates"] < 5000
 
 
-def test_what_cannot_be_filled_ends_and_is_recorded(tmp_path):
-    folder = generate.generate(cells_recipe(), tmp_path / "a", executor=Here())
+def test_what_cannot_be_filled_ends_and_is_recorded(here, tmp_path):
+    cells = [(1, 1), (2, 5), (3, 7), (5, 3)]  # a formula of length 3 cannot hold 5 APs
+    strata = tuple(Stratum(n, s, s, 4, 3000, all_propositions=True) for n, s in cells)
+    folder = make(Recipe("cells", "smoke", "ltl", "fast", strata, TEST_ONLY), tmp_path / "a")
     manifest = read_manifest(folder)
     short = {(cell["propositions"], cell["sizes"]): cell for cell in manifest["short"]}
     assert short.keys() == {(1, "1 to 1"), (5, "3 to 3")}
@@ -344,10 +330,9 @@ def test_what_cannot_be_filled_ends_and_is_recorded(tmp_path):
     assert manifest["files"].keys() == {"test"}
 
 
-def test_sorted_names_start_at_a(tmp_path):
-    strata = (Stratum(8, 1, 12, 60, 6000),)
-    recipe = ltl_recipe(strata=strata, sorted_names=True)
-    pairs = all_pairs(generate.generate(recipe, tmp_path / "a", executor=Here()))
+def test_sorted_names_start_at_a(here, tmp_path):
+    recipe = ltl_recipe(strata=(Stratum(8, 1, 12, 60, 6000),), sorted_names=True)
+    pairs = all_pairs(make(recipe, tmp_path / "a"))
     for formula, label in pairs:
         used = propositions(formula)
         assert used == set("abcdefgh"[: len(used)])
@@ -355,15 +340,10 @@ def test_sorted_names_start_at_a(tmp_path):
     assert max(len(propositions(formula)) for formula, _ in pairs) > 3
 
 
-def test_more_than_26_propositions_are_written_spaced(tmp_path):
-    strata = (Stratum(40, 1, 15, 30, 3000),)
-    with pytest.raises(ValueError, match="40 APs need format='spaced'"):
-        ltl_recipe(strata=strata)
-    recipe = ltl_recipe(strata=strata, format="spaced")
-    pairs = all_pairs(generate.generate(recipe, tmp_path / "a", executor=Here()))
+def test_more_than_26_propositions_are_written_with_blanks(here, tmp_path):
+    pairs = all_pairs(make(ltl_recipe(strata=(Stratum(40, 1, 15, 30, 3000),)), tmp_path / "a"))
     assert any(len(token) == 2 for formula, _ in pairs for token in formula.split())
-    verdicts = check_all("ltl", pairs, workers=1, format="spaced")
-    assert set(verdicts) == {"correct"}
+    assert set(check_all("ltl", pairs, workers=1)) == {"correct"}
 
 
 # Time-outs
@@ -373,81 +353,81 @@ def slow_formulas(recipe: Recipe) -> list[str]:
     return [formula for _, formula in Drawing(recipe).next_round()][3::7]
 
 
-def test_time_outs_are_listed_and_taken_over_exactly(tmp_path):
+def test_time_outs_are_listed_and_taken_over_exactly(here, tmp_path):
     recipe = ltl_recipe()
-    slow = slow_formulas(recipe)
-    first = generate.generate(recipe, tmp_path / "first", executor=Here(slow))
+    here.slow = slow_formulas(recipe)
+    first = make(recipe, tmp_path / "first")
     manifest = read_manifest(first)
-    assert manifest["time_outs"] == slow
-    assert manifest["counts"]["time-out"] == len(slow)
-    assert not {f for f, _ in all_pairs(first)} & set(slow)
-    fast = Here()  # a machine on which nothing runs out of time
-    again = generate.regenerate(first / MANIFEST, tmp_path / "again", executor=fast)
+    assert manifest["time_outs"] == here.slow
+    assert manifest["counts"]["time-out"] == len(here.slow)
+    assert not {f for f, _ in all_pairs(first)} & set(here.slow)
+    here.slow = ()  # a machine on which nothing runs out of time
+    again = regenerate(first / MANIFEST, tmp_path / "again")
     assert contents(again) == contents(first)
-    assert fast.limits == {100 * recipe.cpu_seconds}
-    other = generate.generate(recipe, tmp_path / "other", executor=Here())
-    assert contents(other)["train.txt"] != contents(first)["train.txt"]
+    assert here.limits == {100 * recipe.cpu_seconds}
+    assert contents(make(recipe, tmp_path / "other"))["train.txt"] != contents(first)["train.txt"]
 
 
-def test_a_time_out_that_the_manifest_lacks_is_an_error(tmp_path):
+def test_a_time_out_that_the_manifest_lacks_is_an_error(here, tmp_path):
     recipe = ltl_recipe()
-    first = generate.generate(recipe, tmp_path / "first", executor=Here())
-    slow = slow_formulas(recipe)[:1]
-    with pytest.raises(RuntimeError, match=f"{slow[0]} ran out of 1000.0 s"):
-        generate.regenerate(first, tmp_path / "again", executor=Here(slow))
+    first = make(recipe, tmp_path / "first")
+    here.slow = slow_formulas(recipe)[:1]
+    with pytest.raises(RuntimeError, match=f"{here.slow[0]} ran out of 1000.0 s"):
+        regenerate(first, tmp_path / "again")
 
 
 def test_real_time_outs_are_taken_over_too(tmp_path):
     strata = (Stratum(7, 30, 35, 60, 6000),)
     recipe = ltl_recipe(strata=strata, method="default", cpu_seconds=0.03)
-    first = generate.generate(recipe, tmp_path / "first", workers=1)
+    first = make(recipe, tmp_path / "first", workers=1)
     assert len(all_pairs(first)) == 60
     assert len(read_manifest(first)["time_outs"]) >= 1
-    again = generate.regenerate(first, tmp_path / "again", workers=2)
-    assert contents(again) == contents(first)
+    assert contents(regenerate(first, tmp_path / "again", workers=2)) == contents(first)
 
 
-def test_a_difference_is_named_with_the_versions(tmp_path, monkeypatch):
-    first = generate.generate(ltl_recipe(), tmp_path / "first", executor=Here())
-    monkeypatch.setattr(jobs_ltl, "label", lambda item: "{1}")
+def test_a_difference_is_named_with_the_versions(here, tmp_path, monkeypatch):
+    first = make(ltl_recipe(), tmp_path / "first")
+    monkeypatch.setattr(generate, "call", lambda item: "{1}")
     with pytest.raises(RuntimeError, match=r"again.train\.txt is not the one of .*spottl"):
-        generate.regenerate(first, tmp_path / "again", executor=Here())
+        regenerate(first, tmp_path / "again")
 
 
-def test_a_manifest_is_not_overwritten_by_its_comparison(tmp_path):
-    first = generate.generate(ltl_recipe(), tmp_path / "first", executor=Here())
+@pytest.mark.parametrize(
+    "change",
+    [{"recipe": {}}, {"recipe": None}, {"time_outs": 3}, {"recipe.suffix": "/../../../evil.txt"}],
+)
+def test_a_manifest_that_is_no_recipe_is_named_and_writes_nothing(here, tmp_path, change):
+    first = make(ltl_recipe(), tmp_path / "deep" / "first")
     with pytest.raises(ValueError, match="another output"):
-        generate.regenerate(first, first, executor=Here())
-
-
-@pytest.mark.parametrize("change", [{"recipe": {}}, {"recipe": None}, {"time_outs": None}])
-def test_a_manifest_that_is_no_recipe_is_named(tmp_path, change):
-    first = generate.generate(ltl_recipe(), tmp_path / "first", executor=Here())
-    manifest = json.loads((first / MANIFEST).read_text()) | change
-    if change.get("time_outs", 0) is None:
-        del manifest["time_outs"]
+        regenerate(first, first)
+    manifest = read_manifest(first)
+    for key, value in change.items():
+        place, _, field = key.rpartition(".")
+        (manifest[place] if place else manifest)[field] = value
     (first / MANIFEST).write_text(json.dumps(manifest))
-    with pytest.raises(DataError, match="not the manifest of a generated set"):
-        generate.regenerate(first / MANIFEST, tmp_path / "again", executor=Here())
+    with pytest.raises(ValueError, match="not the manifest of a generated set"):
+        regenerate(first / MANIFEST, tmp_path / "deep" / "again")
+    assert [path.name for path in tmp_path.iterdir()] == ["deep"]
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["first"]
 
 
-# Derived sets
+# Other sets, and the command line
 
 
 @pytest.fixture
 def folders(tmp_path, monkeypatch):
     """Empty folders in place of the shipped and the own sets."""
     monkeypatch.setattr(sets, "SHIPPED", tmp_path / "shipped")
-    monkeypatch.setattr(sets, "OWN", tmp_path / "own")
-    monkeypatch.setattr(generate, "OWN", tmp_path / "own")
+    for module in (sets, generate):
+        monkeypatch.setattr(module, "OWN", tmp_path / "own")
     return tmp_path
 
 
-def test_derived_sets_are_made_from_their_source(folders):
+def test_derived_sets_are_made_from_their_source(here, folders):
     limited, perturbed = preset("ltl-limited", "smoke"), preset("ltl-perturbed", "smoke")
     with pytest.raises(MissingSetError, match="python -m itekit generate ltl35 --scale smoke"):
         generate.generate(limited)
-    source = read_folder(generate.generate(preset("ltl35", "smoke"), executor=Here()))
+    source = read_folder(generate.generate(preset("ltl35", "smoke")))
     few = read_folder(generate.generate(limited))
     assert few == source | {"train": source["train"][: len(source["train"]) // 10]}
     folder = generate.generate(perturbed)
@@ -462,18 +442,35 @@ def test_derived_sets_are_made_from_their_source(folders):
     flat = [pair for part in source.values() for pair in part]
     assert all(len(a[0]) == len(b[0]) for a, b in zip(pairs, flat, strict=True))
     assert sets.read_set("ltl-perturbed", "smoke") == renamed
-    again = generate.regenerate(folder, folders / "again")
-    assert contents(again) == contents(folder)
+    assert contents(regenerate(folder, folders / "again")) == contents(folder)
 
 
 def test_perturbing_never_merges_two_propositions():
-    derivation = Derivation("p", "perturbed", ltl_recipe())
     source = {"train": [("&aXb", "b;{1}"), ("&c&ab", "{c}")]}
-    made = derive.derive(derivation, source)
+    made = Derivation("p", "perturbed", ltl_recipe()).derive(source)
     assert made == {"train": [("&bXa", "a;{1}"), ("&a&bc", "{a}")]}
 
 
-# The command line
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "ltl35"])
+def test_every_preset_can_be_made_at_smoke_size(here, folders, name):
+    recipe = preset(name, "smoke")
+    if isinstance(recipe, Derivation):
+        generate.generate(recipe.source)
+    assert 0.7 * recipe.count <= len(all_pairs(generate.generate(recipe))) <= recipe.count
+
+
+def test_a_sample_has_the_same_number_of_each_size_and_is_kept(tmp_path):
+    pairs = sample("ltl35", "smoke", 70, folder=tmp_path, workers=1)
+    sizes = Counter(len(formula) for part in pairs.values() for formula, _ in part)
+    (stratum,) = sample_recipe("ltl35", "smoke", 70).strata
+    assert sizes == dict.fromkeys(range(stratum.low, 13), stratum.cap)
+    assert sample("ltl35", "smoke", 70, folder=tmp_path) == pairs
+    drawn = sample_recipe("ltl35", "paper", 12_500).strata[0]
+    assert drawn.low > 1 and drawn.cap == drawn.count // (35 - drawn.low + 1)
+    with pytest.raises(ValueError, match="only ltl35 and prop35 can be sampled, found ltl-perturb"):
+        sample_recipe("ltl-perturbed", "smoke", 100)
+    with pytest.raises(ValueError, match="a sample needs .* formulas or more, found 3"):
+        sample_recipe("ltl35", "smoke", 3)
 
 
 def test_the_command_line_makes_and_repeats_a_set(folders, capsys, monkeypatch):
@@ -483,14 +480,12 @@ def test_the_command_line_makes_and_repeats_a_set(folders, capsys, monkeypatch):
     folder = folders / "own" / "prop-alpha-covariance-smoke"
     assert str(folder) in capsys.readouterr().out
     assert read_manifest(folder)["command"] == "python -m itekit generate prop-alpha-covariance"
-    output = str(folders / "again")
-    manifest = str(folder / MANIFEST)
+    output, manifest = str(folders / "again"), str(folder / MANIFEST)
     assert main(["generate", "--from-manifest", manifest, "--output", output]) == 0
     assert contents(Path(output)) == contents(folder)
     assert main(["sets"]) == 0
-    table = capsys.readouterr().out
-    (line,) = [line for line in table.splitlines() if line.startswith("prop-alpha-covariance")]
-    assert "here" in line
+    table = capsys.readouterr().out.splitlines()
+    assert "here" in next(line for line in table if line.startswith("prop-alpha-covariance"))
 
 
 @pytest.mark.parametrize(
@@ -498,8 +493,6 @@ def test_the_command_line_makes_and_repeats_a_set(folders, capsys, monkeypatch):
     [
         (["ltl36"], "unknown set 'ltl36'"),
         (["ltl35", "--scale", "large"], "'large'"),
-        (["ltl35", "--seed", "-1"], "the seed must be 0 or more"),
-        (["ltl35", "--workers", "0"], "workers must be 1 or more"),
         ([], "give the name of a set, or --from-manifest FILE"),
         (["ltl35", "--from-manifest", "x"], "give the name of a set, or --from-manifest FILE"),
         (["--from-manifest", "nowhere.json"], "nowhere.json"),
@@ -511,12 +504,3 @@ def test_bad_arguments_end_with_a_message(folders, capsys, arguments, problem):
     assert main(["generate", *arguments, *scale]) == 2
     assert problem in capsys.readouterr().err
     assert not list(folders.glob("own/*smoke"))
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "ltl35"])
-def test_every_preset_can_be_made_at_smoke_size(folders, name):
-    recipe = preset(name, "smoke")
-    if isinstance(recipe, Derivation):
-        generate.generate(recipe.source, executor=Here())
-    folder = generate.generate(recipe, executor=Here())
-    assert 0.7 * recipe.count <= len(all_pairs(folder)) <= recipe.count
