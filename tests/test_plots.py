@@ -1,7 +1,6 @@
-"""Figures hold what they were given, and `show` works with and without a browser."""
+"""Figures hold what they were given."""
 
-import base64
-import json
+import math
 
 import numpy as np
 import plotly.graph_objects as go
@@ -10,9 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from itekit import plots
-from itekit.plots import grids, heatmaps, png, static, style
+from itekit.plots import heatmaps
+from itekit.plots.lassos import LOOKS
+from itekit.plots.show import WIDEST
+from itekit.plots.trees import MOST_NODES, path_text, tree_places
+from itekit.results import paper_alpha_covariance
 
 NAN = float("nan")
+LENGTHS, PROPOSITIONS = [3, 5, 7, 9], [1, 2, 4]
+SAMPLES = np.array([[20, 10, 5, 0], [0, 20, 20, 1], [0, 0, 20, 20]])
+CORRECT = np.array([[20, 5, 0, 0], [0, 20, 10, 1], [0, 0, 5, 15]])
+AXES = {"lengths": LENGTHS, "propositions": PROPOSITIONS}
 
 
 def triangle(n: int, minimum: int = 3, value=lambda unique, length: unique + length / 100):
@@ -23,22 +30,17 @@ def triangle(n: int, minimum: int = 3, value=lambda unique, length: unique + len
     return grid
 
 
-def traces(figure: go.Figure, kind: str) -> list:
-    return [trace for trace in figure.data if trace.type == kind]
+def traces(figure: go.Figure, **attributes) -> list:
+    return [t for t in figure.data if all(t[key] == value for key, value in attributes.items())]
 
 
 def named(figure: go.Figure, name: str) -> list:
     return [trace for trace in figure.data if (trace.name or "").startswith(name)]
 
 
-def inside(x: float, y: float, outline_x, outline_y) -> bool:
-    """Whether a point is in a polygon: an odd number of edges to its right."""
-    crossings = 0
-    for i in range(len(outline_x) - 1):
-        (x1, y1), (x2, y2) = (outline_x[i], outline_y[i]), (outline_x[i + 1], outline_y[i + 1])
-        if (y1 > y) != (y2 > y) and x < x1 + (y - y1) * (x2 - x1) / (y2 - y1):
-            crossings += 1
-    return crossings % 2 == 1
+def corners(box) -> tuple:
+    assert (box.x[0], box.y[0]) == (box.x[-1], box.y[-1])
+    return min(box.x), max(box.x), min(box.y), max(box.y)
 
 
 # heatmaps
@@ -47,44 +49,42 @@ def inside(x: float, y: float, outline_x, outline_y) -> bool:
 def test_heatmap_holds_the_grid_and_its_axes():
     grid = triangle(28)
     figure = plots.edit_distance_heatmap(grid, title="Proposed")
-    (heatmap,) = traces(figure, "heatmap")
+    (heatmap,) = traces(figure, type="heatmap")
     np.testing.assert_allclose(np.asarray(heatmap.z, float), grid, atol=1e-4)
     np.testing.assert_array_equal(heatmap.x, np.arange(3, 31))
     np.testing.assert_array_equal(heatmap.y, np.arange(3, 31))
     assert figure.layout.title.text == f"Proposed: mean {np.nanmean(grid):.2f}"
     assert list(figure.layout.yaxis.range) == [30.5, 2.5]  # rows go down, as in a matrix
     assert list(figure.layout.xaxis.range) == [2.5, 30.5]
-    assert figure.layout.coloraxis.cmin == 0
+    assert (figure.layout.coloraxis.cmin, len(figure.to_json()) < 20_000) == (0, True)
     assert figure.layout.coloraxis.cmax == pytest.approx(np.nanmax(grid))
-    assert figure.layout.coloraxis.colorbar.title.text == "mean edit distance"
-    for part in ("unique characters", "length %{x}", "%{z"):
-        assert part in heatmap.hovertemplate
 
 
 def test_cells_say_their_numbers_where_they_are_legible():
     grid = triangle(3, value=lambda unique, length: {3: 0.0, 4: 0.26, 5: 12.4}[length])
-    (heatmap,) = traces(plots.edit_distance_heatmap(grid), "heatmap")
+    (heatmap,) = traces(plots.edit_distance_heatmap(grid), type="heatmap")
     assert heatmap.text.tolist() == [["0", "0.3", "12"], ["", "0.3", "12"], ["", "", "12"]]
-    (heatmap,) = traces(plots.edit_distance_heatmap(triangle(40)), "heatmap")
+    (heatmap,) = traces(plots.edit_distance_heatmap(triangle(40)), type="heatmap")
     assert heatmap.text is None
 
 
-increasing = st.lists(st.integers(1, 60), min_size=1, max_size=12, unique=True).map(sorted)
+@given(st.lists(st.lists(st.booleans(), min_size=4, max_size=4), min_size=3, max_size=3))
+def test_hatch_covers_exactly_the_marked_cells(marked):
+    columns, rows = np.array(LENGTHS, float), np.array(PROPOSITIONS, float)
+    x, y = heatmaps.outlines(np.array(marked), rows, columns)
+    hatched = np.zeros((3, 4), int)
+    for cx, cy in zip(x.reshape(-1, 6), y.reshape(-1, 6), strict=True):
+        across = (np.nanmin(cx) < columns) & (columns < np.nanmax(cx))
+        down = (np.nanmin(cy) < rows) & (rows < np.nanmax(cy))
+        hatched += np.outer(down, across)
+    np.testing.assert_array_equal(hatched, marked)
 
 
-@given(uniques=increasing, lengths=increasing)
-def test_hatch_covers_exactly_the_impossible_cells(uniques, lengths):
-    x, y = grids.impossible_outline(np.array(uniques, float), np.array(lengths, float))
-    hatched = [[len(x) > 0 and inside(n, u, x, y) for n in lengths] for u in uniques]
-    assert hatched == [[u > n for n in lengths] for u in uniques]
-
-
-def test_hatch_is_drawn_as_a_pattern():
-    (hatch,) = named(plots.edit_distance_heatmap(triangle(5)), "impossible")
+def test_hatched_are_the_strings_with_more_unique_characters_than_length():
+    (hatch,) = named(plots.edit_distance_heatmap(triangle(3)), "impossible")
     assert (hatch.fill, hatch.fillpattern.shape) == ("toself", "/")
-    x, y = grids.impossible_outline(np.arange(3.0, 8), np.arange(3.0, 8))
-    np.testing.assert_array_equal(hatch.x, x)
-    np.testing.assert_array_equal(hatch.y, y)
+    assert corners(go.Scatter(x=hatch.x[:5], y=hatch.y[:5])) == (2.5, 3.5, 3.5, 4.5)
+    assert corners(go.Scatter(x=hatch.x[6:11], y=hatch.y[6:11])) == (2.5, 4.5, 4.5, 5.5)
 
 
 @pytest.mark.parametrize(
@@ -96,37 +96,32 @@ def test_hatch_is_drawn_as_a_pattern():
     ],
 )
 def test_box_is_around_the_training_region(length, unique, box):
-    figure = plots.edit_distance_heatmap(
-        triangle(28), training_length=length, training_unique=unique
-    )
-    (drawn,) = named(figure, "training data")
-    assert (min(drawn.x), max(drawn.x), min(drawn.y), max(drawn.y)) == box
-    assert (drawn.x[0], drawn.y[0]) == (drawn.x[-1], drawn.y[-1])
+    spans = {"training_length": length, "training_unique": unique}
+    figure = plots.edit_distance_heatmap(triangle(28), **spans)
+    assert [corners(drawn) for drawn in named(figure, "training data")] == [box]
 
 
 def test_box_follows_the_cells_of_a_grid_with_a_stride():
     axis = np.arange(5, 165, 5)
     grid = np.where(axis[:, None] <= axis[None, :], 1.0, NAN)
-    figure = plots.edit_distance_heatmap(
-        grid, lengths=axis, uniques=axis, training_length=(20, 80), training_unique=20
+    spans = {"training_length": (20, 80), "training_unique": 20}
+    (drawn,) = named(
+        plots.edit_distance_heatmap(grid, lengths=axis, uniques=axis, **spans), "training data"
     )
-    (drawn,) = named(figure, "training data")
-    assert (min(drawn.x), max(drawn.x), min(drawn.y), max(drawn.y)) == (17.5, 82.5, 2.5, 22.5)
+    assert corners(drawn) == (17.5, 82.5, 2.5, 22.5)
 
 
-def test_several_heatmaps_share_colours_and_axes():
-    small, large = triangle(8), 10 * triangle(8)
-    figure = plots.edit_distance_heatmaps(
-        [("a", small, 5, (5, 10)), ("b", large, 5, (5, 10)), ("c", small, None, None)]
-    )
-    assert [heatmap.coloraxis for heatmap in traces(figure, "heatmap")] == ["coloraxis"] * 3
-    assert figure.layout.coloraxis.cmax == pytest.approx(np.nanmax(large))
-    assert [note.text[:6] for note in figure.layout.annotations] == ["a: mea", "b: mea", "c: mea"]
-    for axis in ("x", "y"):  # all move with the lowest one of the first column
-        group = [figure.layout[f"{axis}axis{i}"].matches or f"{axis}{i}" for i in ("", 2, 3)]
-        assert group == [f"{axis}3"] * 3
+@pytest.mark.parametrize("count, columns", [(3, 2), (3, 3), (1, 2), (5, 3)])
+def test_several_heatmaps_share_colours_and_axes_and_fit(count, columns):
+    panels = [(c, (i + 1) * triangle(28), 5, (5, 10)) for i, c in enumerate("abcde"[:count])]
+    figure = plots.edit_distance_heatmaps(panels, columns=columns)
+    assert {heatmap.coloraxis for heatmap in traces(figure, type="heatmap")} == {"coloraxis"}
+    assert figure.layout.coloraxis.cmax == pytest.approx(count * np.nanmax(triangle(28)))
+    titles = [note.text[:1] for note in figure.layout.annotations] or figure.layout.title.text[:1]
+    assert list(titles) == list("abcde"[:count])
     legend = [trace.name for trace in figure.data if trace.showlegend]
     assert sorted(name.split(":")[0] for name in legend) == ["impossible", "training data"]
+    assert figure.layout.width <= WIDEST
 
 
 @pytest.mark.parametrize(
@@ -135,14 +130,8 @@ def test_several_heatmaps_share_colours_and_axes():
         ([1.0, 2.0], {}, r"2 axes, found shape \(2,\)"),
         ([["a"]], {}, "expected numbers"),
         (np.zeros((3, 3)), {}, r"cell \(1, 0\) holds 0, but a string of length 3 cannot have 4"),
-        (np.full((3, 3), NAN), {}, "every cell is NaN"),
-        ([[-1.0]], {}, r"cell \(0, 0\) holds -1, not an edit distance"),
-        ([[np.inf]], {}, "holds inf, not an edit distance"),
-        ([[1.0]], {"lengths": [3, 4]}, "lengths: expected a value for each of 1 cells, found 2"),
-        ([[1.0, 1.0]], {"lengths": [4, 4]}, "lengths: expected increasing"),
-        ([[1.0]], {"training_unique": 5}, "both training_unique and training_length"),
-        ([[1.0]], {"training_unique": 5, "training_length": (5, 10)}, "covers no cell"),
-        ([[1.0]], {"maximum": 0}, "maximum: expected a positive"),
+        ([[1.0]], {"lengths": [3, 4]}, r"1 rows of 2 columns, found shape \(1, 1\)"),
+        ([[1.0, 1.0]], {"lengths": [4, 4]}, "expected increasing axes"),
     ],
 )
 def test_bad_grids_are_refused(grid, options, message):
@@ -150,18 +139,73 @@ def test_bad_grids_are_refused(grid, options, message):
         plots.edit_distance_heatmap(grid, **options)
 
 
-def test_bad_lists_of_heatmaps_are_refused():
-    with pytest.raises(ValueError, match="at least one panel"):
-        plots.edit_distance_heatmaps([])
-    with pytest.raises(ValueError, match="tuples"):
-        plots.edit_distance_heatmaps([("a", triangle(4))])
-    with pytest.raises(ValueError, match="one shape"):
-        plots.edit_distance_heatmaps(
-            [("a", triangle(4), None, None), ("b", triangle(5), None, None)]
-        )
+def test_rates_their_paleness_their_rows_and_the_whole():
+    figure = plots.rate_heatmaps([("m", SAMPLES, CORRECT, 2, (5, 7))], **AXES)
+    (cells,), (pale,) = named(figure, "correct"), named(figure, "paleness")
+    z, white, there = np.asarray(cells.z, float), np.asarray(pale.z, float), SAMPLES > 0
+    np.testing.assert_allclose(z[there], (CORRECT / SAMPLES.clip(1))[there], atol=1e-4)
+    np.testing.assert_allclose(white[there], (1 - SAMPLES / 20)[there], atol=1e-6)
+    assert np.isnan(z[~there]).all() and np.isnan(white[~there]).all()
+    np.testing.assert_array_equal(cells.customdata, np.stack([CORRECT, SAMPLES], axis=2))
+    assert list(cells.x) == LENGTHS and list(cells.y) == PROPOSITIONS
+    assert heatmaps.PALEST < 1  # never invisible
+    notes = [note.text for note in figure.layout.annotations]
+    assert notes[0] == f"m: {CORRECT.sum() / SAMPLES.sum():.1%} correct"
+    assert notes[-3:] == ["71%", "76%", "50%"]  # 25 of 35, 31 of 41, 20 of 40
+    (box,) = named(figure, "training data")
+    assert corners(box) == (4, 8, 0.5, 3)  # borders lie between the cells: axes may have gaps
+    paler = "paler: fewer formulas, 1 to 20 a cell"
+    legend = sorted(trace.name for trace in figure.data if trace.showlegend)
+    assert legend == ["no formulas", paler, "training data"]
+    full = np.full((3, 4), 7)
+    assert not traces(plots.rate_heatmaps([("m", full, full, None, None)], **AXES), showlegend=True)
+    with pytest.raises(ValueError, match=r"'m': cell \(0, 0\) has 21 correct of 20"):
+        plots.rate_heatmaps([("m", SAMPLES, SAMPLES + 1, 2, 7)], **AXES)
+    with pytest.raises(ValueError, match="'m': expected 3 rows of 4 columns"):
+        plots.rate_heatmaps([("m", SAMPLES, CORRECT.T, 2, 7)], **AXES)
 
 
-# curves
+def test_paleness_is_relative_to_the_largest_cell_of_all_panels():
+    panels = [("a", SAMPLES, CORRECT, None, None), ("b", 5 * SAMPLES, CORRECT, None, None)]
+    few, many = named(plots.rate_heatmaps(panels, **AXES), "paleness")
+    assert np.nanmin(np.asarray(few.z, float)) == pytest.approx(0.8)
+    assert np.nanmin(np.asarray(many.z, float)) == 0
+
+
+# lines
+
+
+def test_lines_hold_the_rates_in_order_and_the_end_of_training():
+    figure = plots.rates_by_propositions({"a": {"10": 0.1, "2": 0.5, "1": 1}}, training=2)
+    (line,), (boundary,) = figure.data, figure.layout.shapes
+    assert (line.x, line.y) == ((1, 2, 10), (1, 0.5, 0.1))
+    assert (boundary.x0, boundary.x1, boundary.layer) == (2.5, 2.5, "below")
+    left, right = figure.layout.annotations
+    assert (left.xanchor, right.xanchor) == ("right", "left")
+    assert left.text.startswith("in training") and "more APs" in right.text
+    with pytest.raises(ValueError, match="'a', 3: expected a rate from 0 to 1, found 54.3"):
+        plots.solved_against_draws({"a": {3: 54.3}})
+
+
+def test_the_papers_lines_are_dashed_and_open_in_the_same_colours():
+    ours = {"alpha-renaming": {3: 0.5}, "proposed": {3: 0.7, 4: 0.6}, "canonical": {3: 1.0}}
+    figure = plots.alpha_covariance_lines(ours, paper=paper_alpha_covariance("ltl"))
+    lines = {trace.name: trace for trace in figure.data}
+    assert set(lines) == {*ours, *(f"{n} (paper)" for n in paper_alpha_covariance("ltl"))}
+    for name in ("proposed", "alpha-renaming"):
+        mine, theirs = lines[name], lines[f"{name} (paper)"]
+        assert mine.line.color == theirs.line.color
+        assert (mine.line.dash, theirs.line.dash) == ("solid", "dash")
+        assert theirs.marker.symbol == f"{mine.marker.symbol}-open"
+    assert lines["proposed (paper)"].x == tuple(range(3, 11))
+    assert len({trace.line.color for trace in figure.data}) == 4
+
+
+def test_draws_are_on_a_logarithmic_axis_with_the_numbers_drawn():
+    figure = plots.solved_against_draws({"a": {1: 0.5, 3: 0.6, 10: 0.7}, "b": {1: 0.4, 5: 0.5}})
+    assert figure.layout.xaxis.type == "log" and figure.layout.xaxis.tickvals == (1, 3, 5, 10)
+    a, b = figure.data
+    assert a.y == (0.5, 0.6, 0.7) and a.line.dash != b.line.dash
 
 
 def test_curves_hold_the_records():
@@ -172,11 +216,11 @@ def test_curves_hold_the_records():
     assert list(loss.x) == [0, 1, 2, 3, 4] and list(loss.y) == [1, 0.5, 0.25, 0.125, 0.0625]
     assert list(validation.x) == [4] and list(validation.y) == [0.5]
     assert validation.mode == "markers" and validation.yaxis == loss.yaxis
-    assert list(scale.y) == [0, 1, 2, 3, 4] and scale.yaxis != loss.yaxis
-    assert list(other.y) == [3.0]
+    assert list(scale.y) == [0, 1, 2, 3, 4] and scale.yaxis != loss.yaxis and list(other.y) == [3]
     assert (figure.layout.yaxis.type, figure.layout.yaxis2.type) == ("log", None)
-    titles = [figure.layout[axis].title.text for axis in ("yaxis", "yaxis2")]
-    assert titles == ["loss", "AdaCos scale"] and "yaxis3" not in figure.layout
+    assert "yaxis3" not in figure.layout
+    with pytest.raises(ValueError, match="run 'a': none of its 1 records has a 'loss'"):
+        plots.training_curves({"a": [{"step": 1, "scale": 2}]})
 
 
 def test_long_curves_are_thinned_and_keep_their_ends():
@@ -185,68 +229,44 @@ def test_long_curves_are_thinned_and_keep_their_ends():
     assert len(steps) <= 802 and steps[0] == 0 and steps[-1] == 20_000
 
 
-@pytest.mark.parametrize(
-    "runs, message",
-    [
-        ({}, "at least one"),
-        ({"a": []}, "run 'a': none of its 0 records has a 'loss'"),
-        ({"a": [{"step": 1, "scale": 2}]}, "none of its 1 records has a 'loss'"),
-        ({"a": [{"loss": 1.0}]}, r"run 'a', record 0: no 'step', found \['loss'\]"),
-        ({"a": [{"step": 1, "loss": "x"}]}, "loss is no number: 'x'"),
-    ],
-)
-def test_bad_records_are_refused(runs, message):
-    with pytest.raises(ValueError, match=message):
-        plots.training_curves(runs)
+def test_runtimes_are_on_logarithmic_axes_with_gaps():
+    figure = plots.runtime_figure({"naive": ([1, 10], [0.5, NAN]), "fast": ([1, 10], [0.1, 0.2])})
+    naive, fast = figure.data
+    assert (figure.layout.xaxis.type, figure.layout.yaxis.type) == ("log", "log")
+    assert naive.name == "naive" and naive.y[0] == 0.5 and np.isnan(naive.y[1])
+    assert naive.line.dash != fast.line.dash and naive.line.color != fast.line.color
 
 
-# matrices
+# matrices and vectors
 
 
-def test_embedding_matrix_holds_U_and_the_lines():
-    U = np.arange(20.0).reshape(4, 5) - 12
-    figure = plots.embedding_matrix(
-        U, ["<pad>", "x", "a", "b"], shared_dimensions=3, first_interchangeable=2
-    )
-    (heatmap,) = traces(figure, "heatmap")
+def test_embedding_matrix_holds_U_the_lines_and_the_rows_in_use():
+    U, tokens = np.arange(20.0).reshape(4, 5) - 12, ["<pad>", "x", "a", "b"]
+    figure = plots.embedding_matrix(U, tokens, shared_dimensions=3, first_interchangeable=2)
+    (heatmap,) = figure.data
     np.testing.assert_array_equal(heatmap.z, U)
-    assert list(heatmap.y) == ["<pad>", "x", "a", "b"]
-    assert figure.layout.yaxis.autorange == "reversed"
+    assert list(heatmap.y) == tokens and figure.layout.yaxis.autorange == "reversed"
     assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (-12, 12)
     down, across = figure.layout.shapes
     assert (down.x0, down.x1) == (2.5, 2.5) and (across.y0, across.y1) == (1.5, 1.5)
+    plots.light_rows(figure, {"<pad>", "b"})
+    assert [s.y0 + 0.5 for s in figure.layout.shapes if s.fillcolor] == [1, 2]  # veiled
+    assert figure.layout.yaxis.ticktext == ("<b>&lt;pad&gt;</b>", "x", "a", "<b>b</b>")
+    with pytest.raises(ValueError, match="no row for 'z'"):
+        plots.light_rows(figure, {"z"})
 
 
 def test_cosine_matrix_holds_the_cosines():
-    U = [[1.0, 0.0], [2.0, 2.0], [0.0, -3.0]]
-    (heatmap,) = plots.cosine_matrix(U, "abc").data
+    (heatmap,) = plots.cosine_matrix([[1.0, 0.0], [2.0, 2.0], [0.0, -3.0]], "abc").data
     half = 0.5**0.5
     expected = [[1, half, 0], [half, 1, -half], [0, -half, 1]]
     np.testing.assert_allclose(np.asarray(heatmap.z, float), expected, atol=1e-3)
-
-
-@pytest.mark.parametrize(
-    "U, tokens, options, message",
-    [
-        (np.ones(3), "abc", {}, "U: expected 2 axes"),
-        (np.ones((3, 2)), "ab", {}, "tokens: expected one for each of 3 rows of U, found 2"),
-        (np.ones((3, 2)), "aba", {}, "'a' is there more than once"),
-        ([[1.0, NAN]], "a", {}, r"U: row 0 \('a'\), column 1 holds nan"),
-        (np.ones((3, 2)), "abc", {"shared_dimensions": 2}, "shared_dimensions: .* found 2"),
-        (np.ones((3, 2)), "abc", {"first_interchangeable": 0}, "first_interchangeable: .* found 0"),
-    ],
-)
-def test_bad_matrices_are_refused(U, tokens, options, message):
-    with pytest.raises(ValueError, match=message):
-        plots.embedding_matrix(U, tokens, **options)
-
-
-def test_cosines_of_a_zero_row_are_refused():
     with pytest.raises(ValueError, match=r"row 1 \('b'\) is all zeros"):
         plots.cosine_matrix([[1.0, 0.0], [0.0, 0.0]], "ab")
-
-
-# vectors
+    with pytest.raises(ValueError, match="tokens: expected one for each of 3 rows of U, found 2"):
+        plots.embedding_matrix(np.ones((3, 2)), "ab")
+    with pytest.raises(ValueError, match="'a' is there more than once"):
+        plots.embedding_matrix(np.ones((3, 2)), "aba")
 
 
 @pytest.mark.parametrize("dimensions, arrows", [(2, ["scatter"]), (3, ["scatter3d", "cone"])])
@@ -255,199 +275,143 @@ def test_arrows_run_from_the_origin_to_the_vectors(dimensions, arrows):
     possible = np.eye(dimensions)
     figure = plots.random_vectors_figure(vectors, labels=["a", "b"], possible=possible)
     behind, lines, *heads, ends = figure.data
-    assert [trace.type for trace in (lines, *heads)] == arrows
+    assert [trace.type for trace in (lines, *heads)] == arrows and list(ends.text) == ["a", "b"]
     for i, axis in enumerate("xyz"[:dimensions]):
         np.testing.assert_array_equal(behind[axis], possible[:, i])
         np.testing.assert_array_equal(ends[axis], vectors[:, i])
         path = np.array(lines[axis]).reshape(2, 3)
-        np.testing.assert_array_equal(path[:, 0], [0, 0])
-        np.testing.assert_array_equal(path[:, 1], vectors[:, i])
+        np.testing.assert_array_equal(path[:, :2].T, [[0, 0], vectors[:, i]])
         assert np.isnan(path[:, 2]).all()
-    assert list(ends.text) == ["a", "b"]
-    if dimensions == 2:
-        assert figure.layout.yaxis.scaleanchor == "x"
-    else:
-        assert figure.layout.scene.aspectmode == "cube"
 
 
 def test_many_vectors_are_points_only():
     vectors = np.random.default_rng(0).normal(size=(500, 2))
     (points,) = plots.random_vectors_figure(vectors).data
     assert points.marker.opacity == 1 and len(points.x) == 500
+    with pytest.raises(ValueError, match="one for each of 500 vectors, found 1"):
+        plots.random_vectors_figure(vectors, labels=["a"])
+
+
+# trees
+
+TREES = st.recursive(
+    st.just(()), lambda tree: st.tuples(tree) | st.tuples(tree, tree), max_leaves=20
+)
+
+
+def paths_of(tree: tuple, path: tuple = ()) -> list[tuple[int, ...]]:
+    below = [paths_of(branch, (*path, i)) for i, branch in enumerate(tree)]
+    return [path, *(one for paths in below for one in paths)]
+
+
+def nodes(figure) -> list:
+    return traces(figure, mode="markers+text")
+
+
+@given(TREES.map(paths_of))
+def test_leaves_stand_in_reading_order_and_operators_in_their_middle(paths):
+    place = dict(zip(paths, tree_places(paths), strict=True))
+    below = {path: [p for p in paths if p[:-1] == path and p] for path in paths}
+    leaves = [place[path][0] for path in paths if not below[path]]
+    assert leaves == list(range(len(leaves))) and len(set(place.values())) == len(paths)
+    for path, (x, depth) in place.items():
+        assert depth == len(path)
+        if below[path]:
+            ends = [place[child][0] for child in below[path]]
+            assert x == (min(ends) + max(ends)) / 2 and ends == sorted(ends)
+    figure, labels = plots.formula_tree([str(i) for i in range(len(paths))], paths), {}
+    for trace in nodes(figure):
+        labels |= dict(zip(trace.text, zip(trace.x, trace.y, strict=True), strict=True))
+    assert labels == {str(i): (x, -y) for i, (x, y) in enumerate(place.values())}
+    assert len(figure.data[0].x) == 3 * (len(paths) - 1) and figure.layout.width <= WIDEST
+
+
+def test_values_differ_in_colour_and_shape_and_are_named():
+    paths = paths_of((((), ((),)), ((), ())))
+    values = ["open", "open", "true", "false", "false", "false", "other", "open"]
+    groups = {t.name: t for t in nodes(plots.formula_tree("|&a!b&bc", paths, values=values))}
+    assert set(groups) == set(values) and list(groups["false"].text) == ["!", "b", "&"]
+    for look_of in ("symbol", "color"):
+        assert len({groups[name].marker[look_of] for name in ("true", "false", "open")}) == 3
+    assert all(trace.showlegend for trace in groups.values())
+
+
+def test_notes_weights_and_what_the_pointer_shows():
+    paths = [(), (0,), (1,), (1, 0)]
+    figure = plots.formula_tree("&a!b", paths, notes=[path_text(path) for path in paths])
+    notes = {note.text: note for note in figure.layout.annotations}
+    assert list(notes) == ["root", "0", "1", "1 0"]
+    assert notes["root"].xanchor == notes["1"].xanchor == "left"
+    assert notes["0"].yshift < 0 and notes["1 0"].yshift < 0
+    weighed = plots.formula_tree("&a!b", paths, weights=[0.0, 0.1, 0.5, 0.0])
+    (shaded,) = nodes(weighed)
+    np.testing.assert_array_equal(shaded.marker.color, [0, 0.1, 0.5, 0])
+    assert weighed.layout.coloraxis.cmax == 0.5 and shaded.textfont.color[2] == "white"
+    assert shaded.hovertext[2] == "!, 1: 0.5"
+    given = nodes(plots.formula_tree("!a", [(), (0,)], hover=["not a", "just a"]))
+    assert [trace.hovertext[0] for trace in given] == ["not a", "just a"]
 
 
 @pytest.mark.parametrize(
-    "vectors, options, message",
+    ("paths", "message"),
     [
-        (np.ones((2, 4)), {}, r"2 or 3 dimensions, found shape \(2, 4\)"),
-        (np.ones((2, 2)), {"possible": np.ones((2, 3))}, "possible: expected vectors with 2"),
-        (np.ones((2, 2)), {"labels": ["a"]}, "one for each of 2 vectors, found 1"),
-        ([[1.0, NAN]], {}, "row 0 is not finite"),
+        ([], "one tree"),
+        ([(), (0,), (0,)], "each once"),
+        ([(), (1,), (0,)], "in prefix order"),
+        ([(), (1,)], r"\(1,\) is there, but not the node above or left"),
+        ([(0,) * depth for depth in range(MOST_NODES + 1)], "tree of 201 nodes: at most 200"),
     ],
 )
-def test_bad_vectors_are_refused(vectors, options, message):
+def test_what_is_no_tree_or_too_large_is_refused(paths, message):
     with pytest.raises(ValueError, match=message):
-        plots.random_vectors_figure(vectors, **options)
+        plots.formula_tree(["a"] * len(paths), paths)
+    with pytest.raises(ValueError, match="labels: expected one for each of 1 nodes, found 2"):
+        plots.formula_tree("ab", [()])
 
 
-def test_runtimes_are_on_logarithmic_axes_with_gaps():
-    figure = plots.runtime_figure({"naive": ([1, 10], [0.5, NAN]), "fast": ([1, 10], [0.1, 0.2])})
-    naive, fast = figure.data
-    assert (figure.layout.xaxis.type, figure.layout.yaxis.type) == ("log", "log")
-    assert naive.name == "naive" and naive.y[0] == 0.5 and np.isnan(naive.y[1])
-    np.testing.assert_allclose(fast.y, [0.1, 0.2], rtol=1e-6)
-    assert naive.line.dash != fast.line.dash and naive.line.color != fast.line.color
-    with pytest.raises(ValueError, match="'a': 2 counts but 1 times"):
-        plots.runtime_figure({"a": ([1, 2], [1])})
-    with pytest.raises(ValueError, match="above 0"):
-        plots.runtime_figure({"a": ([0], [1])})
+# lassos
 
 
-# pictures and display
+@given(st.integers(0, 20), st.integers(1, 20))
+def test_arrows_lead_from_each_time_to_the_next_and_back_to_the_cycle(prefix, cycle):
+    figure = plots.lasso_figure(["a & <b>"] * prefix, ["y"] * cycle)
+    ((times,),), places = [nodes(figure)], []
+    assert list(times.text) == [str(time) for time in range(prefix + cycle)]
+    shown = [note.text for note in figure.layout.annotations]
+    assert shown == ["a &amp; &lt;b&gt;"] * prefix + ["y"] * cycle
+    places = list(zip(times.x, times.y, strict=True))
+    for time, arrow in enumerate(traces(figure, mode="lines+markers")):
+        ends = (arrow.x[0], arrow.y[0]), (arrow.x[-1], arrow.y[-1])
+        nearest = [min(range(len(places)), key=lambda i: math.dist(places[i], end)) for end in ends]
+        assert nearest == [time, [*range(1, prefix + cycle), prefix][time]]
+    assert figure.layout.width <= WIDEST
 
 
-def rgb(height: int, width: int, colours: int) -> np.ndarray:
-    rng = np.random.default_rng(colours)
-    palette = rng.integers(0, 256, (colours, 3)).astype(np.uint8)
-    return palette[rng.integers(0, colours, (height, width))]
+def test_a_table_says_each_status_once_where_it_is():
+    rows = [("a", ["holds", "fails", "depends on the word"]), ("G(a <-> b)", [True, False, True])]
+    figure = plots.lasso_table(["a"], ["b", "c"], rows)
+    found = {}
+    for trace in figure.data:
+        assert set(trace.text) == {LOOKS[trace.name][0]}
+        found |= {(x, y): trace.name for x, y in zip(trace.x, trace.y, strict=True)}
+    statuses = ["holds", "fails", "depends on the word", "holds", "fails", "holds"]
+    assert found == dict(zip([(x, y) for y in (0, 1) for x in (0, 1, 2)], statuses, strict=True))
+    assert list(figure.layout.yaxis.ticktext) == ["a", "G(a &lt;-&gt; b)"]
+    assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1], "the first row is on top"
+    (band,) = figure.layout.shapes
+    assert (band.x0, band.x1) == (0.5, 2.5), "the cycle, and nothing else, is in the band"
+    assert len({sign for sign, _, _ in LOOKS.values()}) == 3
 
 
-def chrome_png(pixels: np.ndarray, kinds: list[int]) -> bytes:
-    """An RGBA PNG with the given filter type for each row, as a browser may write it."""
-    height, width, _ = pixels.shape
-    whole = np.concatenate([pixels, np.full((height, width, 1), 255, np.uint8)], axis=2)
-    rows = b""
-    for i, kind in enumerate(kinds):
-        before = np.zeros_like(whole[i])
-        if kind == 1:
-            before[1:] = whole[i, :-1]
-        elif kind == 2 and i:
-            before = whole[i - 1]
-        rows += bytes([kind]) + (whole[i] - before).tobytes()
-    header = png.struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)
-    out = png.SIGNATURE
-    for name, data in ((b"IHDR", header), (b"IDAT", png.zlib.compress(rows, 1)), (b"IEND", b"")):
-        check = png.struct.pack(">I", png.zlib.crc32(name + data))
-        out += png.struct.pack(">I", len(data)) + name + data + check
-    return out
-
-
-def read_palette(picture: bytes) -> np.ndarray:
-    chunks = png._chunks(picture)
-    width, height = png.struct.unpack(">II", chunks[b"IHDR"][:8])
-    palette = np.frombuffer(chunks[b"PLTE"], np.uint8).reshape(-1, 3)
-    rows = np.frombuffer(png.zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, width + 1)
-    return palette[rows[:, 1:]]
-
-
-def test_shrinking_keeps_up_to_256_colours_exactly():
-    pixels = rgb(12, 40, 200)
-    whole = chrome_png(pixels, [0, 1, 2] * 4)
-    np.testing.assert_array_equal(png.read_rgb(whole), pixels)
-    np.testing.assert_array_equal(read_palette(png.write_palette(*png.to_palette(pixels))), pixels)
-
-
-def test_shrinking_more_colours_keeps_the_common_ones_and_stays_near():
-    pixels = np.full((64, 64, 3), 255, np.uint8)
-    shades = np.arange(32 * 64).reshape(32, 64)
-    pixels[:32] = np.stack([shades % 256, shades // 8, np.full_like(shades, 90)], axis=2)
-    colours, index = png.to_palette(pixels)
-    assert len(colours) == 256
-    near = colours[index].astype(int)
-    assert (near[32:] == 255).all()
-    assert np.abs(near - pixels).max() <= 24
-
-
-def test_a_kind_of_png_that_is_not_understood_is_left_alone():
-    whole = bytearray(chrome_png(rgb(2, 2, 4), [0, 0]))
-    whole[24] = 16  # bits a channel
-    assert png.shrink(bytes(whole)) == bytes(whole)
-
-
-@pytest.fixture
-def shown(monkeypatch):
-    """What `show` hands to the notebook: a list of (data, metadata)."""
-    import IPython
-    import IPython.display
-
-    outputs = []
-    monkeypatch.delenv("ITEKIT_SCALE", raising=False)
-    monkeypatch.setattr(IPython, "get_ipython", lambda: object())
-    monkeypatch.setattr(
-        IPython.display,
-        "display",
-        lambda data, metadata, raw: outputs.append((data, metadata)),
-    )
-    return outputs
-
-
-FIGURE = plots.runtime_figure({"a": ([1, 10], [1, 2])})
-PLOTLY = "application/vnd.plotly.v1+json"
-
-
-def test_show_without_chrome_is_interactive_only(shown, monkeypatch):
-    monkeypatch.setattr(static, "find_chrome", lambda: None)
-    plots.show(FIGURE, "two points")
-    ((data, metadata),) = shown
-    assert set(data) == {PLOTLY, "text/plain"} and metadata == {}
-    assert data["text/plain"] == data[PLOTLY]["layout"]["meta"]["alt"] == "two points"
-    json.dumps(data)
-    assert FIGURE.layout.meta is None  # the caller's figure is left as it was
-
-
-def test_show_with_a_picture_carries_the_text(shown, monkeypatch):
-    monkeypatch.setattr(static, "png_bytes", lambda figure: b"picture")
-    plots.show(FIGURE, "two points")
-    ((data, metadata),) = shown
-    assert base64.b64decode(data["image/png"]) == b"picture"
-    assert metadata == {"image/png": {"alt": "two points", "width": 700, "height": 440}}
-
-
-def test_no_picture_at_smoke_size(shown, monkeypatch):
-    monkeypatch.setenv("ITEKIT_SCALE", "smoke")
-    monkeypatch.setattr(static, "png_bytes", lambda figure: pytest.fail("drew a picture"))
-    plots.show(FIGURE, "two points")
-    assert "image/png" not in shown[0][0]
-
-
-def test_show_outside_a_notebook_prints_the_text(capsys):
-    plots.show(FIGURE, "two points")
-    assert capsys.readouterr().out == "two points\n"
-    with pytest.raises(ValueError, match="alt"):
-        plots.show(FIGURE, " ")
-
-
-def test_a_browser_that_fails_warns_once(monkeypatch):
-    def fails(chrome):
-        raise OSError("will not start")
-
-    monkeypatch.setattr(static, "find_chrome", lambda: "chrome")
-    monkeypatch.setattr(static, "_Browser", fails)
-    monkeypatch.setattr(static, "_browser", None)
-    monkeypatch.setattr(static, "_broken", False)
-    with pytest.warns(RuntimeWarning, match="chrome made no picture .OSError: will not start"):
-        assert plots.png_bytes(FIGURE) is None
-    assert plots.png_bytes(FIGURE) is None
-    with pytest.raises(RuntimeError, match="no working Chrome"):
-        plots.save_png(FIGURE, "never.png")
-
-
-def test_a_found_chrome_draws_a_small_picture(tmp_path):
-    if plots.find_chrome() is None:
-        pytest.skip("no Chrome or Chromium here")
-    figure = plots.edit_distance_heatmap(triangle(28), training_length=(5, 10), training_unique=5)
-    path = plots.save_png(figure, tmp_path / "heatmap.png", scale=1)
-    assert list(tmp_path.iterdir()) == [path]
-    pixels = read_palette(path.read_bytes())
-    assert pixels.shape == (figure.layout.height, figure.layout.width, 3)
-    assert path.stat().st_size < static.MAXIMUM_BYTES
-    viridis_start, green = [68, 1, 84], [46, 204, 64]
-    for colour in (viridis_start, green):
-        assert (np.abs(pixels.astype(int) - colour).sum(axis=2) < 12).sum() > 100
-
-
-def test_no_figure_carries_the_default_template_or_doubles():
-    figure = plots.edit_distance_heatmap(triangle(28))
-    assert len(figure.to_json()) < 20_000
-    assert style.compact(np.array([1 / 3])).dtype == np.float32
-    assert heatmaps.HATCH["shape"]
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((["a"], [], [("a", ["holds"])]), "cycle: expected at least one"),
+        ((["a"], ["b"] * 60, [("a", ["holds"] * 61)]), "61 times: at most 60"),
+        (([], ["b"], [("a", ["holds", "holds"])]), "row 'a': expected 1 statuses, found 2"),
+        (([], ["b"], [("a", ["maybe"])]), "row 'a', time 0: 'maybe' is none of 'holds'"),
+    ],
+)
+def test_bad_tables_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        plots.lasso_table(*arguments)

@@ -1,0 +1,120 @@
+"""The drawings of single lessons say what they were given: search, times, graphs, explorer."""
+
+import math
+import shutil
+import subprocess
+import xml.etree.ElementTree
+
+import numpy as np
+import pytest
+
+from itekit.results import paper_search
+from lessons import figures
+
+# the copying search
+
+
+def test_each_setting_is_a_point_in_the_panel_of_its_features():
+    records = paper_search()
+    figure = figures.search_scatter(records)
+    panels = [note.text for note in figure.layout.annotations]
+    assert panels[0] == "f_bn + f_fn + AdaCos" and panels[-1] == "none" and len(panels) == 6
+    points = [trace for trace in figure.data if trace.mode == "markers"]
+    drawn = set()
+    for trace in points:
+        panel = panels[int((trace.xaxis or "x")[1:] or 1) - 1]
+        for d_beta, y in zip(trace.customdata, trace.y, strict=True):
+            drawn.add((panel, trace.name.replace(" ", "_"), d_beta, y))
+    text = figures.features_text
+    assert drawn == {(text(r), r["method"], r["d_beta"], r["edit_distance"]) for r in records}
+    assert len([trace for trace in points if trace.showlegend]) == 3
+
+
+def test_the_line_follows_the_best_run_and_methods_stand_apart():
+    on = {"method": "normal", "f_bn": True, "f_fn": True, "adacos": True}
+    runs = [(4, 5.0), (2, 7.0), (4, 1.0), (2, 9.0)]
+    runs = [{**on, "d_beta": d, "edit_distance": e} for d, e in runs]
+    path, points = figures.search_scatter(runs).data
+    assert path.mode == "lines" and path.y == (7.0, 1.0)
+    assert points.y == (7.0, 9.0, 1.0, 5.0)
+    figure = figures.search_scatter([r for r in paper_search() if r["d_beta"] == 8])
+    x = [trace.x[0] for trace in figure.data if trace.mode == "markers"][:3]
+    assert len(set(x)) == 3 and all(7 < value < 9.2 for value in x)
+
+
+def test_the_papers_settings_are_open_markers_beside_ours():
+    ours = [r for r in paper_search() if r["adacos"]]
+    figure = figures.search_scatter(ours, paper=paper_search())
+    theirs = [t for t in figure.data if t.name.endswith("(paper)")]
+    assert len(theirs) == 18 and all(t.marker.symbol.endswith("-open") for t in theirs)
+    assert len([t for t in figure.data if t.showlegend]) == 6
+
+
+def test_bars_are_hatched_where_chance_may_be_the_reason():
+    found = {"f_fn": (-0.3, 1e-7), "d_beta": (0.01, 0.9), "f_bn": (0.1, 0.049)}
+    figure = figures.correlation_bars(found, paper={"f_fn": -0.29, "d_beta": 0.01})
+    sure, unsure, paper = figure.data
+    assert (sure.y, sure.x) == (("f_fn", "f_bn"), (-0.3, 0.1)) and not sure.marker.pattern.shape
+    assert (unsure.y, unsure.x) == (("d_beta",), (0.01,)) and unsure.marker.pattern.shape == "/"
+    assert dict(zip(paper.y, paper.x, strict=True)) == {"f_fn": -0.29, "d_beta": 0.01}
+    assert figure.layout.yaxis.categoryarray == ("f_bn", "d_beta", "f_fn")  # upwards
+    said = [note.text for note in figure.layout.annotations]
+    assert said == ["r −0.30, p < 0.001", "r +0.01, p 0.90", "r +0.10, p 0.05"]
+    assert figures.p_text(0.0049) == "p 0.005"
+    with pytest.raises(ValueError, match="paper: 'b' is not one of a"):
+        figures.correlation_bars({"a": (0.5, 0.1)}, paper={"b": 0.1})
+
+
+# solving times and graphs
+
+
+def test_solving_times_are_relative_to_the_fastest_cell_of_all():
+    panels = {
+        "slow": ([[0.02, None]], [[0.0, 0.8]]),
+        "fast": ([[0.002, None]], [[0.0, None]]),
+    }
+    figure = figures.solving_time_heatmaps(panels, [10, 20], [3], limit=2.0)
+    slow, fast = figure.data
+    np.testing.assert_allclose(np.asarray(slow.z, float), [[1, 3]], atol=1e-3)
+    assert np.asarray(slow.text).tolist() == [["10", ">1000"]]
+    assert np.asarray(fast.text).tolist() == [["1.0", ""]]
+    assert np.isnan(np.asarray(fast.z, float)[0, 1]), "an empty cell stays empty"
+    assert figure.layout.coloraxis.cmax == pytest.approx(3)
+    assert "above 2e+03 ms, 80% time-outs" in slow.customdata[0][1]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1, "1.0"), (9.94, "9.9"), (9.96, "10"), (9949, "9949"), (12_345, "12k"), (math.nan, "")],
+)
+def test_relative_times_are_short(value, text):
+    assert figures.relative_text(value) == text and len(text) <= 4
+
+
+GRAPH = 'digraph g { start [label=""]; start -> 0; 0 -> 0 [label=" a & b "]; }'
+
+
+def test_a_graph_is_drawn_with_its_labels_and_a_title():
+    if shutil.which("dot") is None:
+        pytest.skip("no dot here")
+    svg = figures.graph_svg(GRAPH, "an <automaton>")
+    root = xml.etree.ElementTree.fromstring(svg)
+    words = [e.text.strip() for e in root.iter() if e.tag.endswith("text") and e.text.strip()]
+    assert sorted(words) == ["0", "a & b"]
+    titles = [e.text for e in root.iter() if e.tag.endswith("title")]
+    assert titles == ["an <automaton>"] and root.get("role") == "img"
+    with pytest.raises(ValueError, match="dot: .*syntax error"):
+        figures.graph_svg("digraph {")
+
+
+def test_without_dot_or_when_it_takes_too_long_the_text_is_shown(monkeypatch, capsys):
+    def hangs(*_, **options):
+        raise subprocess.TimeoutExpired("dot", options["timeout"])
+
+    monkeypatch.setattr(shutil, "which", lambda name: "dot")
+    monkeypatch.setattr(subprocess, "run", hangs)
+    assert figures.graph_svg(GRAPH) is None
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert figures.graph_svg(GRAPH) is None
+    figures.show_graph(GRAPH, "0 -> 0   a & b", "an automaton")
+    assert capsys.readouterr().out == "0 -> 0   a & b\n"

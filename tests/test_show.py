@@ -1,0 +1,103 @@
+"""`show` fits into JupyterLab, with and without a browser."""
+
+import base64
+import importlib
+import io
+import json
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from PIL import Image
+
+from itekit import plots
+
+look = importlib.import_module("itekit.plots.show")  # `plots.show` is the function
+FIGURE = plots.runtime_figure({"a": ([1, 10], [1, 2])})
+PLOTLY = "application/vnd.plotly.v1+json"
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """What `show` hands to the notebook: a list of (data, metadata)."""
+    import IPython
+    import IPython.display
+
+    outputs = []
+    monkeypatch.delenv("ITEKIT_SCALE", raising=False)
+    monkeypatch.setattr(IPython, "get_ipython", lambda: object())
+    monkeypatch.setattr(
+        IPython.display, "display", lambda data, metadata, raw: outputs.append((data, metadata))
+    )
+    return outputs
+
+
+def test_show_without_chrome_is_interactive_only(shown, monkeypatch):
+    monkeypatch.setattr(look, "find_chrome", lambda: None)
+    plots.show(FIGURE, "two points")
+    ((data, metadata),) = shown
+    assert set(data) == {PLOTLY, "text/plain"} and metadata == {}
+    assert data["text/plain"] == data[PLOTLY]["layout"]["meta"]["alt"] == "two points"
+    assert data[PLOTLY]["config"]["scrollZoom"] is False, "the wheel scrolls the page"
+    json.dumps(data)
+    assert FIGURE.layout.meta is None  # the caller's figure is left as it was
+
+
+@pytest.mark.parametrize("width, expected", [(None, 700), (500, 500), (1700, look.WIDEST)])
+def test_picture_and_figure_have_one_size_that_fits_into_jupyterlab(
+    shown, monkeypatch, width, expected
+):
+    drawn = []
+    monkeypatch.setattr(look, "png_bytes", lambda figure: drawn.append(figure) or b"picture")
+    plots.show(go.Figure(layout={"width": width}), "nothing")
+    ((data, metadata),) = shown
+    size = {"width": expected, "height": 450}
+    assert base64.b64decode(data["image/png"]) == b"picture"
+    assert metadata == {"image/png": {"alt": "nothing", **size}}
+    for layout in (drawn[0].layout, data[PLOTLY]["layout"]):
+        assert {side: layout[side] for side in size} == size
+
+
+def test_no_picture_at_smoke_size(shown, monkeypatch):
+    monkeypatch.setenv("ITEKIT_SCALE", "smoke")
+    monkeypatch.setattr(look, "png_bytes", lambda figure: pytest.fail("drew a picture"))
+    plots.show(FIGURE, "two points")
+    assert "image/png" not in shown[0][0]
+
+
+def test_show_outside_a_notebook_prints_the_text(capsys):
+    plots.show(FIGURE, "two points")
+    assert capsys.readouterr().out == "two points\n"
+    with pytest.raises(ValueError, match="alt"):
+        plots.show(FIGURE, " ")
+
+
+def test_a_browser_that_fails_warns_once(monkeypatch, tmp_path):
+    chrome = tmp_path / "chrome"
+    chrome.write_text("#!/bin/sh\nexit 3\n")
+    chrome.chmod(0o755)
+    monkeypatch.setattr(look, "find_chrome", lambda: str(chrome))
+    look._browser_works.cache_clear()
+    try:
+        with pytest.warns(RuntimeWarning, match="interactive only: .*chrome made no picture"):
+            assert plots.png_bytes(FIGURE) is None
+        assert plots.png_bytes(FIGURE) is None
+        with pytest.raises(RuntimeError, match="no working Chrome"):
+            plots.save_png(FIGURE, tmp_path / "never.png")
+    finally:
+        look._browser_works.cache_clear()
+
+
+def test_a_found_chrome_draws_a_small_picture_pixel_for_pixel(tmp_path):
+    if plots.find_chrome() is None:
+        pytest.skip("no Chrome or Chromium here")
+    grid = np.triu(np.arange(28.0)) + np.tril(np.full((28, 28), np.nan), -1)
+    figure = plots.edit_distance_heatmap(grid, training_length=(5, 10), training_unique=5)
+    path = plots.save_png(figure, tmp_path / "heatmap.png", scale=1)
+    assert list(tmp_path.iterdir()) == [path] and path.stat().st_size < 60_000
+    image = Image.open(io.BytesIO(path.read_bytes()))
+    assert image.size == (figure.layout.width, figure.layout.height)
+    pixels = np.asarray(image.convert("RGB")).astype(int)
+    viridis_start, green = [68, 1, 84], [46, 204, 64]
+    for colour in (viridis_start, green):
+        assert (np.abs(pixels - colour).sum(axis=2) < 12).sum() > 100
