@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +45,7 @@ from itekit.workers import check_all
 
 COPIED = {"cpu": 2**14, "cuda": 2**20}  # strings × length copied at once: what fits a cache
 LOSS_PROBLEMS = 512  # problems on which a draw's loss is measured
-MISTAKES = 30
+MISTAKES = 30  # kept in a result
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,14 +114,16 @@ class Judged:
             tables[key] = np.zeros((aps.max(), lengths.max()), dtype=int)
             np.add.at(tables[key], (aps - 1, lengths - 1), values)
         samples, correct = tables["samples"], tables["correct"]
-        filled = samples > 0
+        filled, rows = samples > 0, np.flatnonzero(samples.any(axis=1))
         return {
             "propositions": list(range(1, aps.max() + 1)),
             "lengths": list(range(1, lengths.max() + 1)),
             **{key: table.tolist() for key, table in tables.items()},
             "mean_correct_cells": float((correct[filled] / samples[filled]).mean()),
             "mean_correct_samples": float(correct.sum() / samples.sum()),
-            "by_propositions": {str(k): float(self.good[aps == k].mean()) for k in np.unique(aps)},
+            "by_propositions": {
+                str(row + 1): float(correct[row].sum() / samples[row].sum()) for row in rows
+            },
         }
 
 
@@ -130,12 +133,10 @@ def judge(
     answers: Sequence[str | None],
     progress: bool = False,
 ) -> Judged:
-    """Check each answer, on all cores.
+    """Check each answer, on all cores; without a label (None) no answer is exact.
 
     Args:
-        task: "ltl" or "propositional".
-        pairs: (formula, label); without a label (None) no answer is exact.
-        answers: None where there is none, which is invalid.
+        task: "ltl" or "propositional"; answers: None where there is none, which is invalid.
     """
     asked = zip(pairs, answers, strict=True)
     items = [(formula, answer, label) for (formula, label), answer in asked if answer is not None]
@@ -157,11 +158,7 @@ def wilson(successes: int, n: int) -> tuple[float, float]:
 def renamings_of(
     formula: str, names: Sequence[str], variants: float, rng: np.random.Generator
 ) -> list[Renaming]:
-    """All renamings of a formula to `names`, or `variants` random ones where there are more.
-
-    Raises:
-        ValueError: the formula has more atomic propositions than there are names.
-    """
+    """All renamings of a formula to `names`, or `variants` random ones where there are more."""
     used = used_tokens(formula, names)
     if math.perm(len(names), len(used)) <= variants:
         return list(all_renamings(used, names))
@@ -232,8 +229,9 @@ def choose_solver(
     """
     draws = _draws(network.experiment)
     solvers = [Solver(network, draw, vocabulary, progress=progress) for draw in draws]
-    known = set(solvers[0].vocabulary.tokens)
-    some = [pair for pair in pairs if set(pair[0] + pair[1]) <= known][:LOSS_PROBLEMS]
+    known, read = set(solvers[0].vocabulary.tokens), solvers[0].can_read
+    readable = (pair for pair in pairs if set(pair[1]) <= known and read(pair[0]))
+    some = list(islice(readable, LOSS_PROBLEMS))
     losses = [solver.loss(some) for solver in solvers] if some else [0.0] * len(solvers)
     return solvers[median_draw(losses)], losses
 
@@ -269,9 +267,9 @@ class LogicEvaluation:
     def _fingerprint(self) -> str:
         """Tells apart networks and their settings."""
         digest = hashlib.sha256(json.dumps(self.experiment.to_json(), sort_keys=True).encode())
-        for name, module in self.network.modules.items():
-            for key, value in sorted(module.state_dict().items()):
-                digest.update(f"{name}.{key}".encode() + value.detach().cpu().numpy().tobytes())
+        for module in self.network.modules.values():
+            for value in module.state_dict().values():
+                digest.update(value.cpu().numpy().tobytes())
         return digest.hexdigest()
 
     def _pairs(self, kind: str) -> tuple[str, list[Pair]]:
@@ -291,8 +289,8 @@ class LogicEvaluation:
         pairs, vocabulary = pairs[: self.experiment.samples], self.experiment.vocabulary
         solver, losses = choose_solver(self.network, pairs, vocabulary, self.progress)
         judged, greedy = self._judged(solver, pairs)
-        rows = zip(pairs, judged.answers, judged.verdicts, judged.good, strict=True)
         table = judged.table(self.experiment.names)
+        rows = zip(pairs, judged.answers, judged.verdicts, judged.good, strict=True)
         return {
             "draws": [{"cross_entropy": loss} for loss in losses],
             "median_draw": solver.draw,

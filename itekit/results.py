@@ -265,11 +265,6 @@ class PaperTable:
         """The figures of a row by column; ValueError lists the nearest names."""
         return dict(zip(self.columns, _entry(self.rows, name, "row"), strict=True))
 
-    def column(self, name: str) -> dict[str, float]:
-        """The figures of a column by row; ValueError lists the nearest names."""
-        place = _entry({column: i for i, column in enumerate(self.columns)}, name, "column")
-        return {row: figures[place] for row, figures in self.rows.items()}
-
 
 def _entry(found: Mapping, key: str, what: str):
     if key in found:
