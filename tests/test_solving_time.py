@@ -8,7 +8,7 @@ import pytest
 from itekit.__main__ import main
 from itekit.datasets import solving_time
 from itekit.datasets.solving_time import GRIDS, TimingGrid, cell_formulas, cell_statistics, measure
-from itekit.logic.prefix import parse_prefix
+from itekit.logic.formulas import parse_prefix
 from itekit.tasks.ltl import TRANSLATIONS
 from itekit.tasks.verdicts import TIME_OUT
 
@@ -19,7 +19,7 @@ SMALL = TimingGrid((4, 9), (1, 3), 4, 0.5, 20_000)
 def test_formulas_have_exactly_the_length_and_the_propositions(count, length):
     grid = replace(SMALL, formulas=8)
     found = cell_formulas(grid, count, length, 0)
-    formulas = [parse_prefix(text, format="spaced") for text in found]
+    formulas = [parse_prefix(text) for text in found]
     assert {(f.size, len(f.propositions)) for f in formulas} == {(length, count)}
     assert len(set(formulas)) == 8
     assert found == cell_formulas(grid, count, length, 0)
