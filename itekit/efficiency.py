@@ -37,8 +37,8 @@ from itekit.datasets.sets import MissingSetError, read_set
 from itekit.decoding import END, beam
 from itekit.embeddings import EmbeddingConfig
 from itekit.experiments import LogicExperiment, experiment, resolve_scale
+from itekit.fast import Dropout
 from itekit.files import provenance, read_json
-from itekit.model import Dropout
 from itekit.random_vectors import sampling_set_size, seeded
 from itekit.results import RESULTS, MissingResultError
 from itekit.training import Network, adamw
@@ -50,9 +50,11 @@ REST = "the rest"
 KINDS = {  # of operations, by the names that torch's profiler has for them
     "dropout and residual sums": "dropout aten::addcmul AddcmulBackward0",
     "linear layers and projection": "aten::linear AddmmBackward0",
-    "attention: products and softmax": ("aten::matmul aten::softmax BmmBackward0 SoftmaxBackward0"),
+    "attention: products and softmax": "aten::matmul aten::softmax BmmBackward0 SoftmaxBackward0",
     "attention: heads, RoPE, unpacking": (
-        "_SplitHeads _SplitHeadsBackward aten::index_select IndexSelectBackward0 aten::flatten"
+        "aten::index_select IndexSelectBackward0 aten::index_copy_ IndexCopyBackward0 aten::mul "
+        "MulBackward0 aten::flatten aten::reshape aten::contiguous CloneBackward0 UnbindBackward0 "
+        "aten::new_zeros aten::pad ConstantPadNdBackward0"
     ),
     "layer norm": "aten::layer_norm NativeLayerNormBackward0",
     "ReLU": "aten::relu_ ReluBackward0",
@@ -62,23 +64,14 @@ KINDS = {  # of operations, by the names that torch's profiler has for them
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured.
+    """How much is measured."""
 
-    Attributes:
-        formulas: that batches are made of; at paper size a sample of about so many is drawn.
-        turns: of training steps, forward passes and generations.
-        sources: formulas for which answers are generated.
-        length: steps of a generation.
-        draws: turns of drawing U and of drawing random vectors.
-        counts: random vectors that are drawn at once.
-    """
-
-    formulas: int
-    turns: int
-    sources: int
-    length: int
-    draws: int
-    counts: tuple[int, ...] = (10, 100, 1000, 10_000, 100_000)
+    formulas: int  # that batches are made of; at paper size a sample of about so many is drawn
+    turns: int  # of training steps, forward passes and generations
+    sources: int  # formulas for which answers are generated
+    length: int  # steps of a generation
+    draws: int  # turns of drawing U and of drawing random vectors
+    counts: tuple[int, ...] = (10, 100, 1000, 10_000, 100_000)  # vectors that are drawn at once
 
 
 EFFORTS = {
@@ -195,7 +188,7 @@ def vocabulary_costs(made: LogicExperiment, turns: int, sizes: Sequence[int] = S
         sizes: the numbers m of interchangeable tokens.
 
     Returns:
-        "sizes"; "d_beta" for each; "bytes" of U; "parameters" and "seconds" by method.
+        "sizes"; for each "d_beta" and the "bytes" of U; "parameters" and "seconds" by method.
     """
     D, config, others = made.model.d_model, made.embedding, made.vocabulary.learned_count
     widths = [smallest_dimension(config.method, m, config.d_beta) for m in sizes]
@@ -329,12 +322,7 @@ def result_path(scale: str, directory: Path | None = None) -> Path:
 
 
 def load_efficiency(scale: str | None = None, directory: Path | None = None) -> dict:
-    """A kept result.
-
-    Raises:
-        MissingResultError: there is none at this scale; the message says the command.
-        ValueError: the file is damaged.
-    """
+    """A kept result; MissingResultError says the command that makes it."""
     path = result_path(scale := resolve_scale(scale), directory)
     if not path.exists():
         raise MissingResultError(

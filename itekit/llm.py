@@ -128,10 +128,6 @@ class Question:
         schema = {"type": "object", "properties": parts, "required": required}
         return schema | {"additionalProperties": False}
 
-    def to_json(self) -> dict:
-        """All that is sent of it."""
-        return {"prompt": self.prompt, "schema": self.schema}
-
 
 class ServerError(RuntimeError):
     """A server that is absent, slow, refuses or answers nonsense; the message says what to do."""
@@ -141,13 +137,9 @@ class ServerError(RuntimeError):
 class Sampling:
     """How the next token is drawn: Ollama's defaults, of which the paper names top-k and top-p.
 
-    All are sent, since servers assume different things: Ollama's OpenAI route takes temperature 1
-    and top-p 1 if nothing is said, and llama.cpp no repeat penalty.
-
-    Attributes:
-        max_tokens: of a reply; what is cut there is no answer.
-        extended: send top_k, min_p, repeat_penalty and repeat_last_n, which OpenAI's protocol
-            lacks. Ollama and llama.cpp read them; a server that refuses them needs False.
+    All are sent, since servers assume different things. OpenAI's protocol lacks the four from
+    `top_k` on; Ollama and llama.cpp read them, a server that refuses them needs `extended` False.
+    A reply is cut after `max_tokens`, and is then no answer.
     """
 
     temperature: float = 0.8
@@ -172,22 +164,20 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a model said, why it stopped ("length": it was cut), tokens, seconds with retries."""
+    """What a model said, why it stopped ("length": it was cut), and seconds, retries included."""
 
     text: str
     finish: str = "stop"
-    tokens: int | None = None
     seconds: float = 0.0
 
 
 class LanguageModel:
-    """A model on a server, asked one question at a time; safe to use from several threads.
+    """A model on a server, for any number of threads.
 
     Args:
-        name: as the server calls it.
-        base_url: for instance http://localhost:11434/v1 (Ollama).
+        name: as the server calls it; `base_url`: such as http://localhost:11434/v1 (Ollama).
         timeout: seconds for one reply.
-        retries: how often a failed question is asked again, after growing pauses.
+        retries: how often a question without a reply is asked again, after growing pauses.
     """
 
     def __init__(
@@ -243,7 +233,7 @@ class LanguageModel:
             found = self._client.chat.completions.create(
                 model=self.name, messages=messages, **fields
             )
-            choice, tokens = found.choices[0], found.usage and found.usage.completion_tokens
+            choice = found.choices[0]
             if not isinstance(text := choice.message.content, str):
                 raise TypeError(f"a reply without text, {text!r}")
         except openai.OpenAIError as error:
@@ -256,8 +246,7 @@ class LanguageModel:
         except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
             what = f"{type(error).__name__}: {str(error)[:120]}"
             raise ServerError(f"{self.place} answers nonsense: {what}") from error
-        seconds = round(time.perf_counter() - started, 3)
-        return Reply(text, choice.finish_reason, tokens, seconds)
+        return Reply(text, choice.finish_reason, round(time.perf_counter() - started, 3))
 
     def about(self) -> dict:
         """What the server tells of the model: its size where it does; {} where it tells nothing."""
@@ -277,22 +266,16 @@ def ask_all(
     parallel: int = 1,
     progress: str | None = None,
 ) -> list[Reply]:
-    """The reply to each question, in order; those in `folder` are not asked for again.
+    """The reply to each question, in order, `parallel` questions at a time.
 
-    Args:
-        folder: where replies are kept, for this model and others.
-        parallel: questions that are asked at a time.
-        progress: words beside a progress bar; None: no bar.
-
-    Raises:
-        ServerError: a question got no reply; those that did are kept, and the message counts them.
-        ValueError: `parallel` is below 1.
+    Each is kept in `folder` (of any number of models), and not asked for again. `progress`: words
+    beside a bar. ServerError if a question got no reply; it counts those that are kept.
     """
     if parallel < 1:
         raise ValueError(f"parallel must be 1 or more, found {parallel}")
     paths = {}
     for question in questions:
-        asked = json.dumps([model.key(), question.to_json()], sort_keys=True)
+        asked = json.dumps([model.key(), question.prompt, question.schema])
         digest = hashlib.sha256(asked.encode()).hexdigest()
         paths[question] = Path(folder) / f"{digest[:32]}.json"
 
@@ -357,16 +340,10 @@ def read_answer(task: str, reply: str) -> str:
 
 def _object(text: str) -> dict:
     """A JSON object; unlike `json.loads`, no name twice."""
-
-    def unique(pairs: list[tuple]) -> dict:
-        if len(dict(pairs)) < len(pairs):
-            raise AnswerError("a name stands twice")
-        return dict(pairs)
-
-    value = json.loads(text, object_pairs_hook=unique)
-    if not isinstance(value, dict):
-        raise AnswerError(f"expected a JSON object, found {type(value).__name__}")
-    return value
+    pairs = json.loads(text, object_pairs_hook=list)
+    if not text.startswith("{") or len(dict(pairs)) < len(pairs):
+        raise AnswerError("expected a JSON object that has no name twice")
+    return dict(pairs)
 
 
 def rename_reply(renaming: Renaming, reply: str) -> str:
@@ -426,14 +403,14 @@ def evaluation_name(model: str, task: str, held_to_form: bool = False) -> str:
     return f"llm-{slug}-{PREFIXES[task]}" + "-held" * held_to_form
 
 
+@dataclass
 class LanguageModelEvaluation:
     """Evaluates a language model on one task; `run` gives the result as JSON.
 
     The problems are those of our own networks: the test split, the grid, and renamings within the
     training vocabulary. A language model takes seconds for an answer, so that there are fewer.
 
-    Args:
-        task: "ltl" or "propositional"; `scale`: of the sets.
+    Attributes:
         effort: how many problems; the scale's if None.
         held_to_form: hold traces to a JSON schema (ours).
         keep: a folder for folders of replies, so that an interrupted evaluation goes on; KEEP if
@@ -441,22 +418,20 @@ class LanguageModelEvaluation:
         parallel: questions that are asked at a time.
     """
 
-    def __init__(
-        self,
-        model: LanguageModel,
-        task: str,
-        scale: str | None = None,
-        effort: Effort | None = None,
-        held_to_form: bool = False,
-        keep: Path | None = None,
-        parallel: int = 1,
-        progress: bool = True,
-    ):
-        self.experiment = experiment(f"{PREFIXES[task]}/proposed", scale)
-        self.model, self.task, self.held_to_form = model, task, held_to_form
-        self.effort = effort or EFFORTS[self.experiment.scale]
-        self.name = evaluation_name(model.name, task, held_to_form)
-        self.keep, self.parallel, self.progress = Path(keep or KEEP) / self.name, parallel, progress
+    model: LanguageModel
+    task: str
+    scale: str | None = None
+    effort: Effort | None = None
+    held_to_form: bool = False
+    keep: Path | None = None
+    parallel: int = 1
+    progress: bool = True
+
+    def __post_init__(self):
+        self.experiment = experiment(f"{PREFIXES[self.task]}/proposed", self.scale)
+        self.scale = self.experiment.scale
+        self.effort = self.effort or EFFORTS[self.scale]
+        self.name = evaluation_name(self.model.name, self.task, self.held_to_form)
 
     def run(self) -> dict:
         """All parts."""
@@ -466,8 +441,8 @@ class LanguageModelEvaluation:
     def replies(self, formulas: Sequence[str], words: str = "replies") -> list[Reply]:
         """The reply to each formula; `words` beside the progress bar."""
         questions = [Question(self.task, formula, self.held_to_form) for formula in formulas]
-        progress = words if self.progress else None
-        return ask_all(self.model, questions, self.keep, parallel=self.parallel, progress=progress)
+        folder, progress = Path(self.keep or KEEP) / self.name, words if self.progress else None
+        return ask_all(self.model, questions, folder, parallel=self.parallel, progress=progress)
 
     def answers(self, formulas: Sequence[str]) -> list[str]:
         """The replies' text: what `evaluation.covariance` asks for, of a model as of a network."""
@@ -476,7 +451,7 @@ class LanguageModelEvaluation:
     def _pairs(self, kind: str) -> tuple[str, list[Pair]]:
         """The name and the test split of a set of the task."""
         name = self.experiment.set_name(kind)
-        return name, read_set(name, self.experiment.scale)["test"]
+        return name, read_set(name, self.scale)["test"]
 
     def _first(self, pairs: Sequence[Pair], most: int, lengths: bool) -> dict[tuple, list[Pair]]:
         """The first problems of each number of propositions (and length)."""
@@ -533,7 +508,7 @@ def measure(evaluation: LanguageModelEvaluation, server: str) -> dict:
     seconds = {"seconds": round(time.perf_counter() - started, 1)}
     return {
         "name": evaluation.name,
-        "scale": evaluation.experiment.scale,
+        "scale": evaluation.scale,
         "task": evaluation.task,
         "model": {"name": model.name, "server": server} | model.about(),
         "sampling": asdict(model.sampling),
@@ -552,12 +527,7 @@ def result_path(name: str, scale: str, directory: Path | None = None) -> Path:
 def load_result(
     model: str, task: str, scale: str | None = None, held_to_form: bool = False
 ) -> dict:
-    """A kept result.
-
-    Raises:
-        MissingResultError: there is none; the message says the command.
-        ValueError: the file is damaged.
-    """
+    """A kept result; MissingResultError says the command that makes it."""
     scale = resolve_scale(scale)
     path = result_path(evaluation_name(model, task, held_to_form), scale)
     if not path.exists():
@@ -597,9 +567,7 @@ def offline_model() -> OfflineModel:
 
 
 class LocalServer:
-    """llama.cpp's server with one model, in threads of this process: `with`, or `start` and `stop`.
-
-    It listens on the loopback address only, on a port that the system chooses.
+    """llama.cpp's server in threads of this process, on a free port of the loopback address.
 
     Args:
         model: a GGUF file.

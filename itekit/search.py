@@ -111,11 +111,7 @@ class Setting:
         return self.method if self.is_baseline else f"{self.method}-{self.d_beta}"
 
     def experiment(self, scale: str | None = None) -> CopyingExperiment:
-        """The experiment copying-5-10/search-COLUMN-ON at a scale; its slug names the setting.
-
-        Raises:
-            ValueError: settings that contradict each other, such as AdaCos without f_fn.
-        """
+        """The experiment copying-5-10/search-COLUMN-ON; ValueError for AdaCos without f_fn."""
         variant = self.method if self.is_baseline else "proposed"
         made = experiment(f"copying-5-10/{variant}", scale, self.seed)
         embedding = replace(made.embedding, f_fn=self.f_fn)
@@ -186,12 +182,8 @@ def missing(scale: str | None = None, directory: Path = RESULTS) -> list[Setting
 
 
 def evaluate_setting(network: Network) -> dict:
-    """The evaluation on the validation grid, and the same weights with another base of RoPE.
-
-    Returns:
-        what `GridEvaluation.run` gives, and "other_base": the mean edit distance with
-        `OTHER_BASE`, over at most `OTHER_DRAWS` draws.
-    """
+    """`GridEvaluation.run` on the validation grid, and "other_base", the mean of some draws when
+    the same weights have OTHER_BASE."""
     found = GridEvaluation(network, VALIDATION_SEED, progress=False).run()
     other = GridEvaluation(network.with_rope_base(OTHER_BASE), VALIDATION_SEED, progress=False)
     means = [np.nanmean(other.grid(draw)) for draw in range(min(other.draws, OTHER_DRAWS))]
@@ -214,8 +206,7 @@ def run_setting(
         threads: of the CPU; None leaves torch as it is.
 
     Raises:
-        BlockingIOError: another process is training this setting.
-        TrainingDivergedError: the loss became NaN or infinite.
+        BlockingIOError, TrainingDivergedError: as `Trainer.run`.
     """
     if threads:
         torch.set_num_threads(threads)
@@ -334,17 +325,11 @@ def correlations(
     """Pearson's coefficient of each factor with the edit distance, and its p-value.
 
     A method, and a feature that is on, count 1, else 0: the coefficient is then the point-biserial
-    one.  Baselines are left out; a factor that is the same in all records has no entry.
-
-    Args:
-        of: the key of another figure than "edit_distance".
+    one. Baselines are left out; a factor that is the same in all records has no entry.
 
     Returns:
-        {factor: (r, p)}, in the order of the paper; r < 0: more of it, fewer errors.  The p-value
-        is two-sided, for independent records and no correlation.
-
-    Raises:
-        ValueError: fewer than three records with random parts.
+        {factor: (r, p)}, in the order of the paper; r < 0: more of it, fewer errors. The p-value
+        is two-sided, for independent records and no correlation. ValueError for fewer than three.
     """
     records, found = proposed(records), {}
     if len(records) < ENOUGH:
@@ -394,11 +379,7 @@ class Sensitivity:
 
 
 def sensitivity(result: Mapping) -> Sensitivity:
-    """The sensitivity of a result: of `results.load_result`, or of a record of the search.
-
-    Raises:
-        ValueError: the result has a single draw, or not all of its draws were decoded.
-    """
+    """Of a result of `results.load_result`, or a record; ValueError without several draws."""
     draws = [draw["mean_edit_distance"] for draw in result["result"]["draws"]]
     if len(draws) < 2 or None in draws:
         raise ValueError(
@@ -412,11 +393,7 @@ def sensitivity(result: Mapping) -> Sensitivity:
 
 
 def pooled_std(found: Sequence[Sensitivity]) -> float:
-    """The pooled standard deviation over draws, of models with as many draws each.
-
-    Raises:
-        ValueError: no models.
-    """
+    """The pooled standard deviation over draws, of models with as many draws each."""
     if not found:
         raise ValueError("pooled_std needs a model or more, found none")
     return math.sqrt(statistics.mean(one.std**2 for one in found))

@@ -24,8 +24,8 @@ from itekit.llm import (
 )
 from itekit.logic.formulas import LANGUAGES, parse_prefix, to_prefix
 from itekit.logic.infix import parse_infix, trace_to_infix
-from itekit.logic.truth_tables import truth_table
 from itekit.logic.traces import parse_trace
+from itekit.logic.truth_tables import truth_table
 
 
 def asked(task, formula):
@@ -122,58 +122,39 @@ def test_the_form_of_traces_holds_what_can_be_read_and_most_labels():
         assert pattern.match(text) and read_answer("ltl", text)
 
 
-@pytest.mark.parametrize(
-    ("task", "reply", "answer"),
-    [
-        ("ltl", "a; a & !b; cycle{1}", "a;&a!b;{1}"),
-        ("ltl", " \n cycle{ b ; 1 }\n", "{b;1}"),
-        ("ltl", "```\ncycle{b}\n```", "{b}"),
-        ("ltl", "```text\nTrace: cycle{b}\n```", "{b}"),
-        ("ltl", "`cycle{b}`", "{b}"),
-        ("ltl", "Trace: a; cycle{b}", "a;{b}"),
-        ("ltl", '{"trace": "a; cycle{b | c}"}', "a;{|bc}"),
-        ("propositional", '{ "a": true, "c": false }', "a1c0"),
-        ("propositional", "{}", ""),
-        ("propositional", 'Assignment:\n```json\n{"b":true}\n```', "b1"),
-    ],
-)
-def test_replies_that_are_answers(task, reply, answer):
-    assert read_answer(task, reply) == answer
+def test_replies_that_are_answers():
+    traces = {
+        "a; a & !b; cycle{1}": "a;&a!b;{1}",
+        " \n cycle{ b ; 1 }\n": "{b;1}",
+        "```\ncycle{b}\n```": "{b}",
+        "```text\nTrace: cycle{b}\n```": "{b}",
+        "`cycle{b}`": "{b}",
+        "Trace: a; cycle{b}": "a;{b}",
+        '{"trace": "a; cycle{b | c}"}': "a;{|bc}",
+    }
+    assert [read_answer("ltl", reply) for reply in traces] == list(traces.values())
+    assignments = {'{ "a": true, "c": false }': "a1c0", "{}": ""}
+    assignments['Assignment:\n```json\n{"b":true}\n```'] = "b1"
+    found = [read_answer("propositional", reply) for reply in assignments]
+    assert found == list(assignments.values())
+
+
+NO_TRACES = ["", "I am sorry, but I cannot do that.", "a; b", "a; cycle{b} and so on", "cycle{{b}}"]
+NO_TRACES += ["cycle{Xa}", "cycle{2}", "cycle{ab}", "cycle{A}", '{"trace": 3}', '{"a": true}']
+NO_TRACES += ["cycle{" + "(" * 5000]
+NO_ASSIGNMENTS = ["", "a1b0", '{"a": true', '{"a": 1}', '{"a": "true"}', '{"a": true, "a": true}']
+NO_ASSIGNMENTS += ['{"A": true}', '{"ab": true}', '{"a b": true}', '["a"]', '[["a", true]]', "null"]
+NO_ASSIGNMENTS += ["[]", "[" * 100_000, '{"a":' * 100_000]
 
 
 @pytest.mark.parametrize(
-    ("task", "reply"),
-    [
-        ("ltl", ""),
-        ("ltl", "I am sorry, but I cannot do that."),
-        ("ltl", "a; b"),
-        ("ltl", "a; cycle{b} and so on"),
-        ("ltl", "cycle{{b}}"),
-        ("ltl", "cycle{Xa}"),
-        ("ltl", "cycle{2}"),
-        ("ltl", "cycle{ab}"),
-        ("ltl", "cycle{A}"),
-        ("ltl", '{"trace": 3}'),
-        ("ltl", '{"a": true}'),
-        ("ltl", "cycle{" + "(" * 5000),
-        ("propositional", ""),
-        ("propositional", "a1b0"),
-        ("propositional", '{"a": true'),
-        ("propositional", '{"a": 1}'),
-        ("propositional", '{"a": "true"}'),
-        ("propositional", '{"a": true, "a": true}'),
-        ("propositional", '{"A": true}'),
-        ("propositional", '{"ab": true}'),
-        ("propositional", '{"a b": true}'),
-        ("propositional", '["a"]'),
-        ("propositional", "null"),
-        ("propositional", "[" * 100_000),
-    ],
+    ("task", "replies"), [("ltl", NO_TRACES), ("propositional", NO_ASSIGNMENTS)]
 )
-def test_replies_that_are_no_answers_say_why(task, reply):
-    with pytest.raises(AnswerError, match="."):
-        read_answer(task, reply)
-    assert judge(task, ["a"], [reply]) == ["invalid"]
+def test_replies_that_are_no_answers_say_why(task, replies):
+    for reply in replies:
+        with pytest.raises(AnswerError, match="."):
+            read_answer(task, reply)
+    assert set(judge(task, ["a"] * len(replies), replies)) == {"invalid"}
 
 
 def test_verdicts_are_those_of_the_checkers():
