@@ -151,10 +151,9 @@ def test_a_network_that_can_read_no_string_of_the_grid_has_a_result_too():
     json.loads(json.dumps(result), parse_constant=pytest.fail)
 
 
-def test_the_median_draw_is_the_upper_median():
-    assert median_draw([3.0, 1.0, 2.0]) == 2
-    assert median_draw([4.0, 1.0, 3.0, 2.0]) == 2
-    assert median_draw([0.5]) == 0
+@pytest.mark.parametrize(("losses", "chosen"), [([3, 1, 2], 2), ([4, 1, 3, 2], 2), ([0.5], 0)])
+def test_the_median_draw_is_the_upper_median(losses, chosen):
+    assert median_draw(losses) == chosen
 
 
 @pytest.mark.parametrize(
@@ -355,6 +354,16 @@ def test_canonical_answers_are_undone(monkeypatch):
     for formula, answer in zip(formulas, solver.answers(formulas), strict=True):
         undone = ORACLES["ltl"](canonical(formula, "abcde", "abcde"))
         assert len(answer) == len(undone) and set(answer) <= set(formula) | set("10!&|;{}")
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_the_solver_equals_decoding_one_by_one_and_one_draw_thrice_is_that_draw(beams):
+    network = tiny_logic_network("ltl/proposed")
+    formulas = [formula for formula, _ in read_set("ltl35-10ap", "smoke")["test"]]
+    solver = Solver(network, 1, beams=beams)
+    found = solver.beam_answers(formulas)
+    assert found == [solver.beam_answers([formula])[0] for formula in formulas]
+    assert Solver(network, [1, 1, 1], beams=beams).beam_answers(formulas) == found
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
