@@ -104,7 +104,7 @@ def efficiency(arguments) -> int:
     from itekit.efficiency import measure, result_path
     from itekit.files import write_json
 
-    arguments.threads = arguments.threads or 1  # its processor time can be told from other programs'
+    arguments.threads = arguments.threads or 1  # whose processor time can be told
     result = measure(arguments.scale, _device(arguments), progress=True)
     path = result_path(result["scale"], arguments.directory)
     write_json(path, result)

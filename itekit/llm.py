@@ -67,13 +67,7 @@ def prompt(task: str, formula: str) -> str:
 
     The propositional prompt ranks | above xor, Spot the other way round; `to_infix` has parentheses
     where that would matter. The LTL listing writes braces twice, `cycle{{1}}`, as a Python format
-    string spells one brace: what is sent has one.
-
-    Args:
-        task: "ltl" or "propositional".
-
-    Raises:
-        FormulaError: `formula` is no formula of the task's language.
+    string spells one brace: what is sent has one. FormulaError for what is no formula of the task.
     """
     infix = to_infix(parse_prefix(formula, LANGUAGES[task]))
     if task == "ltl":
@@ -155,7 +149,8 @@ class Sampling:
     def fields(self) -> dict:
         """Arguments of the client's call."""
         fields = asdict(self)
-        more = {name: fields.pop(name) for name in list(fields)[4:8]}
+        names = ("top_k", "min_p", "repeat_penalty", "repeat_last_n")
+        more = {name: fields.pop(name) for name in names}
         if fields.pop("extended"):
             # llama.cpp: read the whole prompt each time, so that no reply depends on the one before
             fields["extra_body"] = more | {"cache_prompt": False}
@@ -196,10 +191,11 @@ class LanguageModel:
         self.place = f"{address.hostname}:{address.port}" if address.port else address.hostname
 
         def ours_alone(request) -> None:  # not what OPENAI_CUSTOM_HEADERS and the like say
-            kept = [(k, v) for k, v in request.headers.items() if k.startswith("content-")]
             own = {"host": request.url.netloc.decode(), "authorization": f"Bearer {key}"}
+            if "content-length" in request.headers:
+                own["content-length"] = request.headers["content-length"]
+                own["content-type"] = "application/json"
             request.headers.clear()
-            request.headers.update(kept)
             request.headers.update(own)
 
         self._client = openai.OpenAI(
@@ -249,7 +245,7 @@ class LanguageModel:
         return Reply(text, choice.finish_reason, round(time.perf_counter() - started, 3))
 
     def about(self) -> dict:
-        """What the server tells of the model: its size where it does; {} where it tells nothing."""
+        """What the server tells of the model's size; {} where it tells nothing."""
         try:
             extras = {one.id: one.model_extra for one in self._client.models.list()}
             meta = extras[self.name]["meta"]

@@ -45,8 +45,8 @@ def test_what_is_sent():
 def test_nothing_of_the_environment_is_sent_but_our_own_key(monkeypatch):
     for name in ("API_KEY", "ADMIN_KEY", "ORG_ID", "PROJECT_ID", "WEBHOOK_SECRET"):
         monkeypatch.setenv(f"OPENAI_{name}", "secret of another server")
-    others = "Authorization: Bearer secret\nHost: secret\nUser-Agent: secret\nX-Own: secret"
-    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", others)
+    names = ("Authorization", "Host", "User-Agent", "X-Own", "Content-Own")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "\n".join(f"{name}: secret" for name in names))
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.delenv(KEY_VARIABLE, raising=False)
     with FakeServer(failure(500), GOOD) as server:
