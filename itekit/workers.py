@@ -5,15 +5,14 @@ in the processes of a Pebble pool. The kernel counts an item's CPU seconds and e
 has used them up; Pebble starts another. CPU seconds, because a busy machine must not change which
 items run out of time; an item that hangs without using any is ended by Pebble's clock.
 
-On more machines the same functions take a `distributed.Client` (https://distributed.dask.org);
-its workers need this package:
+On more machines the same functions take a `distributed.Client` (https://distributed.dask.org); its
+workers need this package. On SLURM, `dask_jobqueue.SLURMCluster` starts them. By hand:
 
     dask scheduler                                             # prints its address
     dask worker tcp://HOST:8786 --nworkers 8 --nthreads 1      # on each machine
     python -m itekit generate ltl35 --scale paper --dask tcp://HOST:8786
 
-On SLURM, `dask_jobqueue.SLURMCluster` starts the workers and has the scheduler's address. As for
-any process pool, a script of one's own needs `if __name__ == "__main__":`.
+As for any process pool, a script of one's own needs `if __name__ == "__main__":`.
 """
 
 import multiprocessing
@@ -34,8 +33,8 @@ AHEAD = 4  # chunks that are handed out for each worker at a time
 CHUNK = 50  # items in a chunk at most
 SHARE = 0.1  # of an item's limit that a whole chunk gets; past it, each of its items runs alone
 WALL = 60.0  # seconds by the clock for an item at least, where there is a limit
-TOOLS = ["itekit.tasks.ltl", "itekit.tasks.propositional"]  # loaded once for all processes
 TASKS = ("ltl", "propositional")
+_kept = threading.local()  # the pool of each thread of a Dask worker
 
 
 class TaskError(RuntimeError):
@@ -167,30 +166,11 @@ class Pool:
             from pebble import ProcessPool
 
             self.close()
-            context = multiprocessing.get_context("forkserver")  # safe beside threads, and quick
-            context.set_forkserver_preload(TOOLS)
+            context = multiprocessing.get_context("forkserver")  # safe beside threads, and quick:
+            context.set_forkserver_preload([f"itekit.tasks.{task}" for task in TASKS])
             self._processes = ProcessPool(self.workers, context=context, initializer=_prepare)
         wall = limit and max(WALL, 30 * limit)
         return self._processes.schedule(_work, args=(function, part, limit), timeout=wall)
-
-
-class LimitedWorker(Pool):
-    """One process that applies one function to items, each within `cpu_seconds`."""
-
-    def __init__(self, function: Callable | str, cpu_seconds: float):
-        super().__init__(1)
-        self.function, self.cpu_seconds = function, cpu_seconds
-
-    def map(self, items: Iterable) -> Iterator:
-        """The answers in order, `TIME_OUT` for an item that used up its seconds; as `Pool.run`."""
-        return self.run(self.function, items, limit=self.cpu_seconds)
-
-
-def cores() -> int:
-    """The number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def check_all(
@@ -229,6 +209,12 @@ def call(item: Sequence):
     """What the function "module:function" that stands first makes of the other values."""
     name, *values = item
     return pkgutil.resolve_name(name)(*values)
+
+
+def cores() -> int:
+    """The number of cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def cluster(address: str):
@@ -284,9 +270,6 @@ def _failure(item, error: BaseException) -> TaskError:
     failure = TaskError(f"item {text if len(text) <= 200 else text[:197] + '...'}: {why}")
     failure.__cause__ = error
     return failure
-
-
-_kept = threading.local()  # the pool of each thread of a Dask worker
 
 
 def _there(function: Callable | str, part: list, limit: float | None) -> tuple[list, float]:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from itekit import workers as module
 from itekit.tasks import ltl, propositional
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID, TIME_OUT
-from itekit.workers import AHEAD, LimitedWorker, Pool, TaskError, check_all, cluster, run
+from itekit.workers import AHEAD, Pool, TaskError, check_all, cluster, run
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -102,9 +102,9 @@ def test_the_limit_counts_cpu_seconds_not_waiting(misbehave):
 
 
 def test_spent_counts_cpu_seconds():
-    with LimitedWorker(toy_tasks.misbehave, 0.2) as worker:
-        assert list(worker.map(["nap", "spin"])) == ["nap", TIME_OUT]
-        assert 0.2 <= worker.spent < 0.5
+    with Pool(1) as pool:
+        assert list(pool.run(toy_tasks.misbehave, ["nap", "spin"], limit=0.2)) == ["nap", TIME_OUT]
+        assert 0.2 <= pool.spent < 0.5
 
 
 def test_an_error_names_the_item_and_ends_everything_soon(misbehave):
@@ -137,20 +137,19 @@ def test_a_process_that_dies_costs_only_its_item(misbehave, tmp_path):
 
 
 def test_a_process_killed_between_calls_is_replaced():
-    with LimitedWorker("toy_tasks:slowly", 5) as worker:
-        ((_, process),) = worker.map([1])
+    with Pool(1) as pool:
+        ((_, process),) = pool.run("toy_tasks:slowly", [1], limit=5)
         os.kill(process, signal.SIGKILL)
         time.sleep(0.3)
-        assert [item for item, _ in worker.map([1, 2])] == [1, 2]
+        assert [item for item, _ in pool.run("toy_tasks:slowly", [1, 2], limit=5)] == [1, 2]
 
 
 KILLED_PARENT = """
-from itekit.workers import LimitedWorker
-worker = LimitedWorker("toy_tasks:slowly", 1)
-((_, process),) = worker.map([1])
+from itekit.workers import Pool
+pool = Pool(1)
+((_, process),) = pool.run("toy_tasks:slowly", [1], limit=1)
 print(process, flush=True)
-worker.function = "toy_tasks:misbehave"
-list(worker.map(["spin"]))
+list(pool.run("toy_tasks:misbehave", ["spin"], limit=1))
 """
 
 
