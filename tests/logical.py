@@ -5,10 +5,9 @@ import random
 import spot
 from hypothesis import strategies as st
 
-from itekit.logic.assignments import Assignment
-from itekit.logic.formulas import PROPOSITION, Formula, proposition
-from itekit.logic.operators import LTL, STEPS, Language
+from itekit.logic.formulas import LTL, PROPOSITION, STEPS, Formula, Language, proposition
 from itekit.logic.traces import Trace
+from itekit.logic.truth_tables import Assignment
 
 LONG_NAMES = ("a", "b", "aa", "p0", "q_1", "xo", "xorb", "x")
 

@@ -1,33 +1,30 @@
-"""Propositional logic: py-aiger, truth tables and the SAT solver against each other."""
+"""Propositional logic: py-aiger, and truth tables against each other."""
 
 import random
 from functools import cache
 from itertools import combinations, permutations, product
 
-import aiger
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from itekit.alpha import Renaming
-from itekit.logic import aiger_bridge, bits, cnf
-from itekit.logic.assignments import Assignment, parse_assignment
-from itekit.logic.operators import LTL, PROPOSITIONAL, proposition_names
-from itekit.logic.prefix import FormulaError, parse_prefix, to_prefix
+from itekit.logic import aiger_bridge
+from itekit.logic import truth_tables as tables
+from itekit.logic.formulas import LTL, PROPOSITIONAL, FormulaError, parse_prefix, to_prefix
 from itekit.logic.semantics import truth_table
+from itekit.logic.truth_tables import Assignment, parse_assignment
 from itekit.tasks.propositional import (
     CONTINGENT,
     METHODS,
     TAUTOLOGY,
     UNSATISFIABLE,
     check,
-    check_item,
     classify,
     solve,
-    solve_item,
 )
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID
-from itekit.tasks.vocabularies import propositional_vocabulary
+from itekit.vocabulary import proposition_names, propositional_vocabulary
 
 CONNECTIVES = {
     "!": lambda a: not a,
@@ -129,29 +126,11 @@ def to_assignment(values: dict[str, bool]) -> Assignment:
 def test_py_aiger_gives_a_formula_its_truth_table(text):
     expression = aiger_bridge.to_aiger(parse_prefix(text, PROPOSITIONAL))
     names = names_of(text)
-    table = bits.table(text, names)
+    table = tables.table(text, names)
     assert table == truth_table(parse_prefix(text, PROPOSITIONAL), names)
     assert expression.inputs == set(names)
     for place, values in enumerate(assignments(names[::-1])):  # the first name changes fastest
         assert expression(values) == value(text, values) == bool(table >> place & 1)
-
-
-@given(formulas("abc", 12))
-def test_there_and_back_again_means_the_same(text):
-    formula = parse_prefix(text, PROPOSITIONAL)
-    back = aiger_bridge.from_aiger(aiger_bridge.to_aiger(formula))
-    assert set(back.propositions) <= set(formula.propositions)
-    names = formula.propositions
-    assert bits.table(back.tokens(), names) == bits.table(formula.tokens(), names)
-
-
-def test_a_circuit_made_with_py_aiger_can_be_read():
-    a, b, c = aiger.atoms("a", "b", "c")
-    formula = aiger_bridge.from_aiger(aiger.ite(a, b, c))
-    expected = "|&ab&!ac"
-    assert bits.table(formula.tokens(), "abc") == bits.table(expected, "abc")
-    with pytest.raises(ValueError, match="'x y'"):
-        aiger_bridge.from_aiger(aiger.atom("x y") & a)
 
 
 def test_temporal_operators_have_no_py_aiger_form():
@@ -176,13 +155,11 @@ def test_every_small_formula(size):
     for text in every_formula(size):
         names = names_of(text)
         expected = first_prime_implicant(text)
-        assert bits.prime_implicant(text, names) == expected
-        assert cnf.prime_implicant(text, names) == expected
+        assert tables.prime_implicant(text, names) == expected
         for values in partial_assignments(names):
             free = [name for name in names if name not in values]
             implied = implies(text, values)
-            assert bits.implied_by(text, free, values) == implied
-            assert cnf.implied_by(text, names, values) == implied
+            assert tables.implied_by(text, free, values) == implied
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
@@ -191,7 +168,7 @@ def test_every_smaller_formula_against_py_aiger(size):
         formula, names = parse_prefix(text, PROPOSITIONAL), names_of(text)
         assert (aiger_bridge.model(formula) is None) == (classify(text) == UNSATISFIABLE)
         for values in partial_assignments(names):
-            implied = bits.implied_by(text, [n for n in names if n not in values], values)
+            implied = tables.implied_by(text, [n for n in names if n not in values], values)
             assert aiger_bridge.implied_by(formula, to_assignment(values)) == implied
 
 
@@ -201,17 +178,17 @@ def test_three_ways_to_judge_a_partial_assignment(text, data):
     fixed = data.draw(st.lists(st.sampled_from(names), unique=True) if names else st.just([]))
     values = {name: data.draw(st.booleans()) for name in fixed}
     implied = implies(text, values)
-    assert bits.implied_by(text, [n for n in names if n not in values], values) == implied
-    assert cnf.implied_by(text, names, values) == implied
+    assert tables.implied_by(text, [n for n in names if n not in values], values) == implied
     formula = parse_prefix(text, PROPOSITIONAL)
     assert aiger_bridge.implied_by(formula, to_assignment(values)) == implied
 
 
 @given(formulas("abcdef", 40))
-def test_tables_and_clauses_find_the_same_prime_implicant(text):
+def test_tables_and_the_solver_find_the_same_prime_implicant(text):
     names = names_of(text)
-    found = bits.prime_implicant(text, names)
-    assert found == cnf.prime_implicant(text, names) == first_prime_implicant(text)
+    found = tables.prime_implicant(text, names)
+    assert found == first_prime_implicant(text)
+    assert found == aiger_bridge.prime_implicant(parse_prefix(text, PROPOSITIONAL))
     if found is not None:
         assert implies(text, found)
         for count in range(len(found)):  # prime: no smaller set of its literals will do
@@ -219,31 +196,18 @@ def test_tables_and_clauses_find_the_same_prime_implicant(text):
                 assert not implies(text, dict(fewer))
 
 
-def test_tables_and_clauses_agree_on_long_formulas():
+def test_tables_and_the_solver_agree_on_long_formulas():
     rng = random.Random(0)
-    for leaves in range(20, 100, 2):
-        tokens = random_formula(rng, leaves, proposition_names(bits.LARGEST))
-        names = tuple(dict.fromkeys(token for token in tokens if token.isalpha()))
-        assert bits.prime_implicant(tokens, names) == cnf.prime_implicant(tokens, names)
-
-
-@given(formulas("abc"))
-def test_each_assignment_extends_to_one_model_of_the_clauses(text):
-    names = names_of(text)
-    clauses, root = cnf.encode(text, names)
-    assert {abs(literal) for clause in clauses for literal in clause} <= set(range(1, 200))
-    for values in assignments(names):
-        literals = [place if values[n] else -place for place, n in enumerate(names, 1)]
-        with cnf.Minisat22(bootstrap_with=[*clauses, *([one] for one in literals)]) as solver:
-            models = list(solver.enum_models())
-        assert len(models) == 1
-        assert (root in models[0] if root > 0 else -root not in models[0]) == value(text, values)
+    for leaves in range(20, 60, 2):
+        formula = parse_prefix(random_formula(rng, leaves, proposition_names(14)), PROPOSITIONAL)
+        found = tables.prime_implicant(formula.tokens(), formula.propositions)
+        assert found == aiger_bridge.prime_implicant(formula)
 
 
 @pytest.mark.parametrize("tokens", ["", "&", "&a", "ab", "!", "a!", "Xa", "&aUaa", "c", "ab&"])
 def test_tokens_that_are_no_formula(tokens):
-    for question in (bits.table, bits.prime_implicant, cnf.encode, cnf.prime_implicant):
-        with pytest.raises(bits.PrefixError):
+    for question in (tables.table, tables.prime_implicant):
+        with pytest.raises(ValueError, match="is not one formula|found '[UXc]', expected"):
             question(tokens, "ab")
 
 
@@ -259,7 +223,7 @@ def test_labels_of_both_methods_are_right(text):
         label = solve(text, method)
         if kind == CONTINGENT:
             parsed = parse_assignment(label, propositions=names_of(text))
-            assert list(parsed) == sorted(parsed)
+            assert list(parsed.values) == sorted(parsed.values)
             assert implies(text, parsed.as_dict())
             assert check(text, label) == check(text, label, method="aiger") == CORRECT
         elif method == "fast" or kind == UNSATISFIABLE:
@@ -332,7 +296,6 @@ def test_spellings_of_other_files():
 )
 def test_verdicts(formula, answer, label, verdict, method):
     assert check(formula, answer, label, method) == verdict
-    assert check_item([formula, answer, label, method]) == verdict
 
 
 answers = st.one_of(
@@ -375,46 +338,36 @@ def test_a_hundred_propositions(method):
     tokens = ["&"] * 99 + [
         t for name, positive in literals for t in ([name] if positive else ["!", name])
     ]
-    formula, label = " ".join(tokens), Assignment(tuple(literals)).text(format="spaced")
-    assert solve(formula, method, format="spaced") == label
+    formula, label = " ".join(tokens), Assignment(tuple(literals)).text()
+    assert solve(formula, method) == solve(tokens, method) == label
     shuffled = random.Random(0).sample(literals, 100)
-    answer = Assignment(tuple(shuffled)).text(format="spaced")
-    assert check(formula, answer, label, method, format="spaced") == EXACT
-    assert check(formula, answer, None, method, format="spaced") == CORRECT
-    missing = Assignment(tuple(shuffled[1:])).text(format="spaced")
-    assert check(formula, missing, label, method, format="spaced") == INCORRECT
-    assert check(formula, missing + " zz 1", label, method, format="spaced") == INVALID
+    answer = Assignment(tuple(shuffled)).text()
+    assert check(formula, answer, label, method) == EXACT
+    assert check(formula, answer, None, method) == CORRECT
+    missing = Assignment(tuple(shuffled[1:])).text()
+    assert check(formula, missing, label, method) == INCORRECT
+    assert check(formula, missing + " zz 1", label, method) == INVALID
 
 
-def test_labels_with_a_hundred_propositions_are_prime():
+def test_labels_with_many_propositions_are_prime():
     rng = random.Random(1)
-    for _ in range(5):
-        tokens = random_formula(rng, 120, proposition_names(100))
-        formula = " ".join(tokens)
-        label = parse_assignment(solve(formula, format="spaced"), format="spaced")
-        assert list(label) == sorted(label, key=lambda name: (len(name), name))
-        assert check(formula, str(label), None, "aiger", format="spaced") == CORRECT
-        for place in range(len(label)):
+    for leaves in (30, 60):
+        tokens = random_formula(rng, leaves, proposition_names(100))
+        label = parse_assignment(solve(tokens))
+        names = [name for name, _ in label.values]
+        assert names == sorted(names, key=lambda name: (len(name), name))
+        assert check(tokens, label.tokens(), None, "aiger") == CORRECT
+        for place in range(len(names)):
             fewer = Assignment(label.values[:place] + label.values[place + 1 :])
-            assert check(formula, str(fewer), format="spaced") == INCORRECT
+            assert check(tokens, fewer.tokens()) == INCORRECT
 
 
-def test_equivalence_of_a_hundred_propositions_needs_them_all():
-    names = proposition_names(100)
-    formula = " ".join(["="] * 99 + list(names))
-    label = parse_assignment(solve(formula, format="spaced"), format="spaced")
-    assert len(label) == 100 and not any(v for _, v in label.values)
+def test_equivalence_of_many_propositions_needs_them_all():
+    label = parse_assignment(solve(["="] * 39 + list(proposition_names(40))))
+    assert len(label.values) == 40 and not any(v for _, v in label.values)
 
 
-# Formats and errors
-
-
-@given(formulas("abcd", 12))
-def test_spaced_text_means_the_same(text):
-    spaced, label = " ".join(text), solve(text)
-    expected = label and " ".join(label)
-    assert solve(spaced, format="spaced") == solve_item([spaced, "fast", "spaced"]) == expected
-    assert classify(spaced, format="spaced") == classify(text)
+# Errors
 
 
 @given(st.text("10!&|=^abxorX<->> ", max_size=8))
@@ -443,9 +396,6 @@ def test_errors_say_what_was_expected():
     for question in (solve, lambda *args: check("a", "a1", None, args[1])):
         with pytest.raises(ValueError, match="unknown method 'slow': expected one of fast, aiger"):
             question("a", "slow")
-    for question in (solve, classify, lambda text, format: check(text, "a1", format=format)):
-        with pytest.raises(ValueError, match="unknown format 'wide'"):
-            question("a", format="wide")
 
 
 def test_a_formula_deeper_than_allowed_is_an_error():

@@ -1,25 +1,41 @@
-"""The brute-force reference: against Spot, against its own laws, and against one another."""
+"""The brute-force reference and the exact statuses on symbolic traces: against Spot and each other.
+
+Truth tables are in `test_propositional`.
+"""
 
 import random
 from collections import Counter
-from itertools import product
+from itertools import islice, product
 
 import pytest
 import spot
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from logical import assignments, formulas, lassos, random_formula, spot_formula
+from logical import assignments, formulas, lassos, random_formula, spot_formula, traces
 
-from itekit.logic.assignments import Assignment, parse_assignment
-from itekit.logic.formulas import Formula, proposition
-from itekit.logic.infix import to_infix
-from itekit.logic.operators import LTL, PROPOSITIONAL, STEPS, proposition_names
-from itekit.logic.prefix import parse_prefix
-from itekit.logic.semantics import evaluate_ltl, holds, implied_by, letters, truth_table
+from itekit.logic.formulas import LTL, PROPOSITIONAL, STEPS, Formula, parse_prefix, proposition
+from itekit.logic.infix import parse_infix, trace_to_infix
+from itekit.logic.semantics import (
+    DEPENDS,
+    FAILS,
+    HOLDS,
+    EmptyTraceError,
+    evaluate_ltl,
+    evaluate_symbolic,
+    example_words,
+    holds,
+    implied_by,
+    letters,
+    truth_table,
+)
 from itekit.logic.semantics import lassos as concrete_lassos
+from itekit.logic.spot_bridge import trace_automaton
 from itekit.logic.traces import Trace, parse_trace
+from itekit.logic.truth_tables import Assignment, parse_assignment
+from itekit.tasks.ltl import satisfies
+from itekit.vocabulary import proposition_names
 
-# LTL
+# LTL on one word
 
 
 def spot_word(prefix, cycle, names="abc"):
@@ -47,14 +63,15 @@ def test_the_papers_example():
 
 
 def test_for_each_subformula_where_it_holds():
-    f = parse_prefix("UaXb")
-    values = evaluate_ltl(f, [{"a"}, {"a"}, {"b"}], [set()])
+    values = evaluate_ltl(parse_prefix("UaXb"), [{"a"}, {"a"}, {"b"}], [set()])
     assert [(str(part), value) for part, value in values.items()] == [
         ("a", [True, True, False, False]),
         ("b", [False, False, True, False]),
         ("X b", [False, True, False, False]),
         ("U a X b", [True, True, False, False]),
     ]
+    with pytest.raises(ValueError, match="the cycle needs at least one letter"):
+        evaluate_ltl(parse_prefix("a"), [{"a"}], [])
 
 
 def test_against_spot():
@@ -74,10 +91,8 @@ def test_against_spot():
 def test_every_operator_against_spot_on_all_short_lassos():
     words = [
         (prefix, cycle, spot_word(prefix, cycle, "ab"))
-        for letters in product(
-            [frozenset(), frozenset("a"), frozenset("b"), frozenset("ab")], repeat=3
-        )
-        for prefix, cycle in [(letters[:1], letters[1:]), (letters[:2], letters[2:])]
+        for some in product(map(frozenset, ("", "a", "b", "ab")), repeat=3)
+        for prefix, cycle in [(some[:1], some[1:]), (some[:2], some[2:])]
     ]
     operands = proposition("a"), proposition("b")
     for operator in LTL.operators:
@@ -109,12 +124,7 @@ def test_writing_the_cycle_out_changes_nothing(f, lasso, turns):
     assert holds(~f, prefix, cycle) == (not value) == (not holds(f.core(), prefix, cycle))
 
 
-def test_an_empty_cycle():
-    with pytest.raises(ValueError, match="the cycle needs at least one letter"):
-        evaluate_ltl(parse_prefix("a"), [{"a"}], [])
-
-
-# Symbolic traces
+# The words of a symbolic trace
 
 
 def test_lassos_of_a_trace():
@@ -137,14 +147,94 @@ def test_a_trace_that_spot_accepts_has_no_lasso_that_fails():
             for turns in (1, 2)
             for prefix, cycle in concrete_lassos(trace, "ab", turns)
         )
-        texts = [to_infix(step) for step in trace.prefix]
-        texts.append(f"cycle{{{'; '.join(map(to_infix, trace.cycle))}}}")
-        word = spot.parse_word("; ".join(texts)).as_automaton()
+        word = spot.parse_word(trace_to_infix(trace)).as_automaton()
         satisfied = not word.intersects(spot_formula(~f).translate("Low", "Any"))
         assert not (satisfied and fails), (f, trace)
         seen[satisfied, fails] += 1
     # some traces fail in no lasso this short, but most that fail do
     assert seen[True, False] > 50 and seen[False, True] > 50 and seen[False, False] < 10
+
+
+# Statuses on all words of a trace
+
+NAMES = ("a", "b")
+FORMULAS = formulas(names=NAMES, leaves=6)
+TRACES = traces(NAMES, leaves=3, longest=2).filter(
+    lambda trace: all(letters(step, NAMES) for step in trace.steps)
+)
+
+
+def exact_step(letter: frozenset[str]) -> Formula:
+    """The step that only this letter satisfies."""
+    literals = [proposition(n) if n in letter else ~proposition(n) for n in NAMES]
+    return literals[0] & literals[1]
+
+
+@settings(max_examples=100)
+@given(FORMULAS, lassos(NAMES))
+def test_on_one_word_the_statuses_are_the_values(formula, lasso):
+    """Agreement with the brute-force evaluator, which needs no Spot."""
+    prefix, cycle = lasso
+    found = evaluate_symbolic(
+        formula, Trace(list(map(exact_step, prefix)), list(map(exact_step, cycle)))
+    )
+    values = evaluate_ltl(formula, prefix, cycle)
+    assert list(found) == list(values)
+    for part, statuses in found.items():
+        assert statuses == [HOLDS if value else FAILS for value in values[part]], part
+
+
+@settings(max_examples=60)
+@given(FORMULAS, TRACES)
+def test_statuses_fit_every_concrete_lasso_of_the_trace(formula, trace):
+    found = evaluate_symbolic(formula, trace)
+    for prefix, cycle in islice(concrete_lassos(trace, NAMES), 40):
+        for part, values in evaluate_ltl(formula, prefix, cycle).items():
+            for status, value in zip(found[part], values, strict=True):
+                assert status in (DEPENDS, HOLDS if value else FAILS)
+
+
+@settings(max_examples=60)
+@given(FORMULAS, TRACES)
+def test_a_status_that_depends_has_a_word_on_either_side(formula, trace):
+    """So that no status says less than is known; and the first one is the checker's verdict."""
+    status = evaluate_symbolic(formula, trace)[formula][0]
+    assert (status == HOLDS) == satisfies(str(formula), trace.text())
+    satisfying, violating = example_words(formula, trace)
+    sides = {HOLDS: (True, False), FAILS: (False, True), DEPENDS: (True, True)}
+    assert (satisfying is not None, violating is not None) == sides[status]
+    for word, side in (satisfying, formula), (violating, ~formula):
+        if word is not None:
+            assert satisfies(str(side), word.text())
+            assert not trace_automaton(word).is_empty()
+            assert spot.contains(trace_automaton(trace), trace_automaton(word))
+
+
+@given(FORMULAS, TRACES)
+def test_each_time_is_the_start_of_the_rest_of_the_trace(formula, trace):
+    whole = evaluate_symbolic(formula, trace)[formula]
+    start, cycle = len(trace.prefix), trace.cycle
+    for time, status in enumerate(whole):
+        turn = max(0, time - start)
+        rest = Trace(trace.prefix[time:], cycle[turn:] + cycle[:turn])
+        assert evaluate_symbolic(formula, rest)[formula][0] == status
+
+
+def test_one_turn_of_the_cycle_is_not_enough_to_prove():
+    """Each lasso with the cycle once satisfies the formula, but not every word does."""
+    formula, trace = parse_infix("G a | G !a"), parse_trace("{1}")
+    assert all(holds(formula, *lasso) for lasso in concrete_lassos(trace, ["a"]))
+    assert evaluate_symbolic(formula, trace)[formula] == [DEPENDS]
+
+
+def test_a_whole_can_be_certain_where_its_parts_are_not():
+    found = evaluate_symbolic(parse_infix("G(a | !a)"), parse_trace("{1}"))
+    assert [row[0] for row in found.values()] == [DEPENDS, DEPENDS, HOLDS, HOLDS]
+
+
+def test_a_trace_without_words_is_an_error_that_names_the_step():
+    with pytest.raises(EmptyTraceError, match=r"step 2 \(& b ! b\) cannot be satisfied"):
+        evaluate_symbolic(proposition("a"), parse_trace("a;{1;&b!b}"))
 
 
 # Propositional logic
@@ -162,18 +252,6 @@ def test_truth_tables_are_ltl_on_one_letter(f):
     ]
 
 
-@given(formulas(PROPOSITIONAL), formulas(PROPOSITIONAL))
-def test_equal_tables_are_equivalent_formulas(f, g):
-    same = truth_table(f, "abc") == truth_table(g, "abc")
-    assert same == spot.are_equivalent(spot_formula(f), spot_formula(g))
-
-
-def test_the_order_of_the_bits():
-    assert truth_table(parse_prefix("a"), "ab") == 0b1010
-    assert truth_table(parse_prefix("b"), "ab") == 0b1100
-    assert truth_table(parse_prefix("1"), "") == 1 and truth_table(parse_prefix("0"), "") == 0
-
-
 @given(formulas(PROPOSITIONAL, names=tuple("abcd")), assignments(tuple("abcde")))
 def test_implied_by_lists_all_completions(f, assignment):
     completions = [
@@ -184,22 +262,15 @@ def test_implied_by_lists_all_completions(f, assignment):
     assert implied_by(f, assignment) == found
 
 
-def test_implied_by_by_hand():
-    f = parse_prefix("|ab")
-    assert implied_by(f, parse_assignment("a1")) and implied_by(f, parse_assignment("a0b1"))
-    assert not implied_by(f, parse_assignment("a0")) and not implied_by(f, Assignment())
-
-
 def test_what_has_no_table():
-    names = proposition_names(17)
-    wide = parse_prefix(["|"] * 16 + list(names))
+    wide = parse_prefix(["|"] * 16 + list(proposition_names(17)))
     with pytest.raises(ValueError, match="17 propositions are left free, at most 16"):
         implied_by(wide, Assignment())
     assert implied_by(wide, parse_assignment("q1"))
     assert not implied_by(wide, parse_assignment("q0"))
-    with pytest.raises(ValueError, match="'X' is temporal"):
+    with pytest.raises(ValueError, match="found 'X', expected a Boolean operator"):
         truth_table(parse_prefix("Xa"), "a")
-    with pytest.raises(ValueError, match="proposition 'b' is not one of a"):
+    with pytest.raises(ValueError, match=r"found 'b', expected .* proposition \(a\)"):
         truth_table(parse_prefix("b"), "a")
     with pytest.raises(ValueError, match="a name stands twice in a a"):
         truth_table(parse_prefix("a"), "aa")

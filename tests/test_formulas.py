@@ -1,0 +1,563 @@
+"""Formulas as values, prefix and infix text against Spot, errors, and hostile text."""
+
+import copy
+import pickle
+import random
+import time
+from collections import Counter
+
+import pytest
+import spot
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from logical import LONG_NAMES, formulas, random_formula, spot_formula
+
+from itekit.alpha import Renaming, all_renamings, alpha_covariance, alpha_equivalent, canonical
+from itekit.logic.formulas import (
+    ARITY,
+    LANGUAGES,
+    LTL,
+    MAX_DEPTH,
+    MAX_SIZE,
+    PROPOSITION,
+    PROPOSITIONAL,
+    STEPS,
+    Formula,
+    FormulaError,
+    from_tokens,
+    is_name,
+    parse_prefix,
+    proposition,
+    to_prefix,
+)
+from itekit.logic.infix import (
+    TOKENS,
+    formula_from_text,
+    parse_infix,
+    parse_infix_trace,
+    to_infix,
+    trace_from_text,
+    trace_to_infix,
+)
+from itekit.logic.traces import Trace, parse_trace
+from itekit.logic.truth_tables import Assignment, parse_assignment
+from itekit.vocabulary import logic_vocabulary, operand_counts, proposition_names
+
+a, b, c = map(proposition, "abc")
+languages = st.sampled_from([LTL, PROPOSITIONAL, STEPS])
+
+
+# Operators and names
+
+
+def test_the_tokens_of_both_logics():
+    assert [o.token for o in LTL.operators if o.core] == list("10!&XU")
+    assert PROPOSITIONAL.tokens == tuple("10!&|=^") and all(o.core for o in PROPOSITIONAL.operators)
+    assert set(LTL.tokens) - set(STEPS.tokens) == set("XUFGRWM")
+    assert all(len(token) == 1 and not is_name(token) for token in ARITY)
+
+
+@pytest.mark.parametrize("task", LANGUAGES)
+def test_the_vocabularies_have_the_operators_of_the_languages(task):
+    tokens = (*LTL.tokens, "a", ";")
+    known = LANGUAGES[task].by_token
+    expected = [known[token].arity if token in known else 0 for token in tokens]
+    assert list(operand_counts(task, tokens)) == expected
+    core = {operator.token for operator in LANGUAGES[task].operators if operator.core}
+    vocabulary = logic_vocabulary(task, 30)
+    assert core <= set(vocabulary.tokens) and all(map(is_name, vocabulary.interchangeable[0]))
+
+
+@pytest.mark.parametrize("name", ["", "A", "1a", "a b", "ab;", "é", "true", "false", "xor", "a\n"])
+def test_what_is_no_name(name):
+    assert not is_name(name)
+    with pytest.raises(ValueError, match="is no name"):
+        proposition(name)
+
+
+# Values
+
+
+def test_a_formula_by_hand():
+    f = Formula("U", (a & ~b, Formula("X", (Formula("1") | c,))))
+    assert f.tokens() == tuple("U&a!bX|1c")
+    assert (f.size, f.depth, f.propositions) == (9, 3, ("a", "b", "c"))
+    assert [str(part) for part in f.subformulas()] == [
+        *("a", "b", "1", "c", "! b", "| 1 c", "& a ! b", "X | 1 c", "U & a ! b X | 1 c")
+    ]
+    paths = ["", "0", "00", "01", "010", "1", "10", "100", "101"]
+    assert f.tree_paths() == [tuple(map(int, path)) for path in paths]
+    assert repr(a) == "<Formula a>"
+
+
+@given(formulas(), formulas())
+def test_equal_tokens_are_equal_formulas(f, g):
+    same = from_tokens(f.tokens())
+    assert f == same and hash(f) == hash(same) and f is not None
+    assert (f == g) == (f.tokens() == g.tokens())
+    assert f != f.tokens() and len({f, same, g}) == 1 + (f != g)
+
+
+@given(formulas(names=LONG_NAMES))
+def test_sizes_paths_and_subformulas_agree_with_the_tree(f):
+    assert f.size == len(f.tokens()) == len(f.tree_paths())
+    assert f.depth == max(map(len, f.tree_paths()))
+    for path, node in zip(f.tree_paths(), f.nodes(), strict=True):
+        at = f
+        for branch in path:
+            at = at.operands[branch]
+        assert at == node
+    parts = f.subformulas()
+    assert set(parts) == set(f.nodes()) and len(set(parts)) == len(parts) and parts[-1] == f
+    for place, part in enumerate(parts):
+        assert set(part.operands) <= set(parts[:place])
+    assert f.propositions == tuple(dict.fromkeys(t for t in f.tokens() if t not in ARITY))
+
+
+@given(formulas(names=LONG_NAMES))
+def test_a_copy_is_the_same_formula(f):
+    for twin in (copy.copy(f), copy.deepcopy(f), pickle.loads(pickle.dumps(f))):
+        assert twin == f and (twin.size, twin.depth) == (f.size, f.depth)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("?",), "unknown operator '\\?'"),
+        (("!",), "'!' takes 1 operands, found 0"),
+        (("&", (a,)), "'&' takes 2 operands, found 1"),
+        (("1", (a,)), "'1' takes 0 operands, found 1"),
+        ((PROPOSITION, (a,), "a"), "takes 0"),
+        (("!", ("a",)), "must be a Formula, found 'a'"),
+        ((PROPOSITION,), "'' is no name"),
+        (("1", (), "a"), "'a' is no name"),
+        ((PROPOSITION, (), "Ab"), "'Ab' is no name"),
+    ],
+)
+def test_bad_formulas(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Formula(*arguments)
+    with pytest.raises(AttributeError):
+        a.name = "b"
+
+
+# Renaming, and alpha-equivalence of values
+
+
+@given(formulas(names=LONG_NAMES), st.permutations(LONG_NAMES))
+def test_renaming_a_formula_renames_its_tokens(f, images):
+    r = Renaming(dict(zip(LONG_NAMES, images, strict=True)))
+    renamed = f.rename(r)
+    assert renamed.tokens() == r(f.tokens()) and renamed == r(f)
+    assert renamed.rename(r.inverse()) == f
+    assert (renamed.size, renamed.depth) == (f.size, f.depth)
+
+
+def test_a_renaming_never_makes_an_operator_of_a_proposition():
+    with pytest.raises(ValueError, match="'X' is no name"):
+        parse_prefix("!a").rename(Renaming({"a": "X", "X": "a"}))
+    assert parse_prefix("Xb").rename(Renaming({"a": "X", "X": "a"})) == parse_prefix("Xb")
+
+
+@given(formulas(), formulas(), st.sampled_from(list(all_renamings("abc", "abcd"))))
+def test_alpha_equivalence_of_formulas_is_that_of_their_tokens(f, g, r):
+    names = "abcd"
+    assert alpha_equivalent(f, r(f), names)
+    assert alpha_equivalent(f, g, names) == alpha_equivalent(f.tokens(), g.tokens(), names)
+    form = canonical(f, names, names)
+    assert isinstance(form, Formula) and form == canonical(r(f), names, names)
+    assert form.propositions == tuple(names[: len(f.propositions)])
+
+
+def test_alpha_covariance_of_formulas():
+    group = list(all_renamings("ab", "abc"))
+    assert alpha_covariance([r.inverse()(r(a & b)) for r in group]) == 1.0
+    assert alpha_covariance([r.inverse()(parse_prefix("&ab")) for r in group]) == 0.0
+
+
+# Core operators
+
+
+@settings(max_examples=150)
+@given(formulas(names=("a", "b"), leaves=5))
+def test_core_keeps_the_meaning(f):
+    core = f.core()
+    assert {node.operator for node in core.nodes()} <= {*"10!&XU", PROPOSITION}
+    assert core.core() == core
+    assert spot.are_equivalent(spot_formula(core), spot_formula(f))
+
+
+@pytest.mark.parametrize("operator", [o.token for o in LTL.operators if not o.core])
+def test_core_of_each_derived_operator(operator):
+    f = Formula(operator, (a, b)[: ARITY[operator]])
+    assert spot.are_equivalent(spot_formula(f.core()), spot_formula(f))
+
+
+# Nothing exhausts the stack or the memory
+
+
+def test_a_formula_as_deep_as_allowed_can_be_used_everywhere():
+    f = parse_prefix("!" * MAX_DEPTH + "a")
+    assert f.depth == MAX_DEPTH and len(f.subformulas()) == MAX_DEPTH + 1
+    assert copy.deepcopy(f) == f == parse_infix(to_infix(f))
+    assert f.rename(Renaming({"a": "b"})).propositions == ("b",) and f.core() == f
+    with pytest.raises(ValueError, match="deeper than 200"):
+        _ = ~f
+    with pytest.raises(FormulaError, match="position 200"):
+        parse_prefix("!" * (MAX_DEPTH + 1) + "a")
+
+
+def test_a_formula_that_is_too_large():
+    f = a
+    for _ in range(15):
+        f = f & f
+    assert f.size == 2**16 - 1 <= MAX_SIZE and len(f.subformulas()) == 16
+    assert parse_prefix(to_prefix(f)) == f
+    with pytest.raises(ValueError, match="131071 tokens, at most 100000"):
+        _ = f & f
+    with pytest.raises(FormulaError, match="at most 100000 tokens"):
+        parse_prefix("&" + to_prefix(f) * 2)
+    f = a
+    for _ in range(40):
+        f = Formula("=", (f, b))
+    with pytest.raises(ValueError, match="at most 100000"):
+        f.core()
+
+
+@pytest.mark.parametrize(
+    ("parse", "text"),
+    [
+        (parse_prefix, "!" * 90_000 + "a"),
+        (parse_prefix, "&" * 50_000 + "a" * 50_001),
+        (parse_prefix, "&a" * 40_000),
+        (parse_infix, "!" * 50_000 + "(" * 50_000 + "a" + ")" * 50_000),
+        (parse_infix, "(" * 100_000),
+        (parse_infix, "a&" * 60_000 + "a"),
+    ],
+)
+def test_hostile_text_is_refused_at_once(parse, text):
+    start = time.process_time()
+    with pytest.raises(FormulaError):
+        parse(text)
+    assert time.process_time() - start < 3
+
+
+# Prefix notation
+
+
+@given(languages.flatmap(lambda language: st.tuples(st.just(language), formulas(language))))
+def test_one_character_a_token(pair):
+    language, f = pair
+    text = to_prefix(f)
+    assert len(text) == f.size and parse_prefix(text, language) == f
+    assert parse_prefix(list(text), language) == parse_prefix(tuple(text), language) == f
+    assert parse_prefix(" ".join(text), language) == f
+
+
+@given(formulas(names=LONG_NAMES))
+def test_names_past_a_letter_have_blanks_between(f):
+    assert parse_prefix(to_prefix(f)) == parse_prefix(f.tokens()) == f
+    assert (" " in to_prefix(f)) == any(len(name) > 1 for name in f.propositions)
+
+
+def test_a_hundred_propositions():
+    names = proposition_names(100)
+    f = parse_prefix(["&"] * 99 + list(names))
+    assert parse_prefix(to_prefix(f), propositions=names).propositions == names
+    with pytest.raises(FormulaError, match="found 'cv'"):
+        parse_prefix(to_prefix(f), propositions=names[:-1])
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("<->a!b", "=a!b"),
+        ("xorab", "^ab"),
+        ("xorxor", None),  # one binary operator and three propositions too many or too few
+        ("&xoraxorb<->ab", None),
+        ("&xoraxorb<->abc", "&^a^b=abc"),
+        ("!->xor01x", "!>^01x"),
+        ("&&xor", "&&xor"),  # a formula as it stands: x, o and r
+        ("xorxo", "^xo"),
+        ("xor a <-> b c", "^a=bc"),
+        ("x", "x"),
+    ],
+)
+def test_the_spellings_of_deepltl_are_read(text, tokens):
+    if tokens is None:
+        with pytest.raises(FormulaError):
+            parse_prefix(text)
+    else:
+        assert parse_prefix(text) == from_tokens(tokens)
+
+
+@given(formulas(PROPOSITIONAL, names=("a", "b", "x", "o", "r")))
+def test_deepltls_spelling_never_hides_another_formula(f):
+    text = "".join({"=": "<->", "^": "xor"}.get(token, token) for token in f.tokens())
+    assert parse_prefix(text, PROPOSITIONAL) == f
+
+
+# Infix notation
+
+
+@settings(max_examples=200)
+@given(formulas(names=LONG_NAMES))
+def test_infix_round_trip_and_spot_reads_the_same(f):
+    text = to_infix(f)
+    assert parse_infix(text) == f
+    assert parse_infix(to_infix(f, unicode=True)) == f
+    assert spot.formula(text) == spot_formula(f)
+
+
+def test_many_larger_formulas_against_spot():
+    rng = random.Random(0)
+    for size in range(1, 41):
+        for _ in range(8):
+            f = random_formula(rng, size, LTL, "abcde")
+            assert spot.formula(to_infix(f)) == spot_formula(f)
+            assert parse_infix(to_infix(f)) == f
+            g = random_formula(rng, size, PROPOSITIONAL)
+            assert parse_infix(to_infix(g), PROPOSITIONAL) == g
+
+
+@pytest.mark.parametrize(
+    ("text", "prefix"),
+    [
+        ("a U b U c", "UaUbc"),
+        ("a & b & c", "&&abc"),
+        ("a -> b -> c", ">a>bc"),
+        ("a -> b <-> c", ">a=bc"),
+        ("a <-> b -> c", "=a>bc"),
+        ("a R b W c M a", "RaWbMca"),
+        ("a | b ^ c & a", "|a^b&ca"),
+        ("a & b U c | X a", "|&aUbcXa"),
+        ("!a U X b", "U!aXb"),
+        ("G F a -> F G b", ">GFaFGb"),
+        ("aUb", "Uab"),
+        ("X0", "X0"),
+        ("X((a & Xa) U XXb)", "XU&aXaXXb"),
+        (" ( ( a ) )\t", "a"),
+        ("a/\\b\\/c", "|&abc"),
+        ("¬a ∧ b ∨ c → ⊤ ↔ ⊥ ⊕ a", ">|&!abc=1^0a"),
+        ("true xor false", "^10"),
+        ("a && b || c", "|&abc"),
+        ("[]<>a", "GFa"),
+        ("□◇○a", "GFXa"),
+        ("a V b", "Rab"),
+        ("xorb & p0 U truey", "& xorb U p0 truey"),
+    ],
+)
+def test_what_people_type(text, prefix):
+    assert to_prefix(parse_infix(text)) == prefix
+
+
+def typed_text(rng: random.Random, depth: int = 3) -> str:
+    """Operands, operators and parentheses as they come, every operator in some spelling."""
+    spellings = [s for s in TOKENS if s not in "⊤⊥○"]  # Spot does not read these as we do
+    unary, binary = ([s for s in spellings if ARITY.get(TOKENS[s]) == n] for n in (1, 2))
+    words = []
+    for place in range(rng.randint(1, 5)):
+        words += [rng.choice(binary)] if place else []
+        words += rng.choices(unary, k=rng.choice([0, 0, 0, 1, 2]))
+        if depth and rng.random() < 0.3:
+            words += ["(", typed_text(rng, depth - 1), ")"]
+        else:
+            words.append(rng.choice([*"abcd", "1", "0", "true"]))
+    return " ".join(words)
+
+
+def test_precedence_and_associativity_are_spots():
+    rng = random.Random(1)
+    for _ in range(1500):
+        text = typed_text(rng)
+        assert spot_formula(parse_infix(text)) == spot.formula(text), text
+
+
+# Whatever notation
+
+
+@given(formulas())
+def test_whatever_notation_is_read_the_same(f):
+    texts = [to_prefix(f), str(f), to_infix(f), to_infix(f, unicode=True)]
+    assert {formula_from_text(text) for text in texts} == {f}
+
+
+@given(st.text("abX!&|U()<->=^ ", max_size=12))
+def test_no_text_is_a_formula_in_both_notations_with_two_meanings(text):
+    readings = []
+    for read in (parse_prefix, parse_infix):
+        try:
+            readings.append(read(text))
+        except FormulaError:
+            continue
+    names = {name for formula in readings for name in formula.propositions}
+    if all(len(name) == 1 for name in names):  # `ab ` is one name in either
+        assert len(set(readings)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "expected"),
+    [("a U", 3, "a formula after 'U'"), ("Ua", 2, "the second operand"), ("& a", 3, "second")],
+)
+def test_the_error_is_of_the_notation_that_was_read_further(text, position, expected):
+    with pytest.raises(FormulaError, match=expected) as caught:
+        formula_from_text(text)
+    assert caught.value.position == position
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "found", "expected"),
+    [
+        ("", 0, "the end", "a formula"),
+        ("&a", 2, "the end", "a formula (the second operand of '&' at position 0)"),
+        ("U&a", 3, "the end", "a formula (the second operand of '&' at position 1)"),
+        ("&aX", 3, "the end", "a formula (the operand of 'X' at position 2)"),
+        ("ab", 1, "'b'", "the end, as 'a' is a whole formula"),
+        ("a U b", 2, "'U'", "the end, as 'a' is a whole formula"),
+        ("&A", 1, "'A'", "operand of '&' at position 0): an operator (1 0 ! & X U"),
+        ("& a  bc d", 8, "'d'", "the end, as '& a  bc' is a whole formula"),
+        ("& ab", 4, "the end", "the second operand of '&' at position 0"),
+        ("& ab true", 5, "'true'", "an atomic proposition (a small letter"),
+    ],
+)
+def test_prefix_errors(text, position, found, expected):
+    check_error(lambda: parse_prefix(text), text, position, found, expected)
+
+
+def test_errors_of_a_language_and_of_names():
+    prefix, infix = parse_prefix, parse_infix
+    check_error(lambda: prefix("&aXb", PROPOSITIONAL), "&aXb", 2, "'X' (next", "1 0 ! & | = ^")
+    check_error(lambda: infix("a -> b", PROPOSITIONAL), "a -> b", 2, "'->' (implies", "& | <-> ^")
+    check_error(lambda: prefix("&ac", propositions="ab"), "&ac", 2, "'c'", "one of a b")
+    check_error(lambda: prefix(["&", "a", "B2"]), "& a B2", 4, "'B2'", "an atomic proposition")
+    check_error(lambda: prefix(["&", "a"]), "&a", 2, "the end", "the second operand")
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "found", "expected"),
+    [
+        ("", 0, "the end", "a formula: a name"),
+        ("a &", 3, "the end", "a formula after '&' at position 2"),
+        ("a -> -> b", 5, "'->'", "a formula after '->' at position 2"),
+        ("a b", 2, "'b'", "an operator (& U | -> <-> ^ R W M) or the end"),
+        ("a & (b | c", 10, "the end", "')' for the '(' at position 4"),
+        ("a)", 1, "')'", "or the end"),
+        ("()", 1, "')'", "a formula after '(' at position 0"),
+        ("Ab", 0, "'A'", "a name in small letters"),
+        ("a = b", 2, "'='", "an operator"),
+        ("a & 2", 4, "'2'", "a formula after '&'"),
+        ("!" * 300 + "a", 99, "'!'", "at most 200 operators inside each other"),
+    ],
+)
+def test_infix_errors(text, position, found, expected):
+    check_error(lambda: parse_infix(text), text, position, found, expected)
+
+
+def check_error(call, text, position, found, expected):
+    with pytest.raises(FormulaError) as caught:
+        call()
+    error = caught.value
+    assert (error.text, error.position) == (text, position)
+    assert found in error.found and expected in error.expected
+    assert f"position {position}: found {error.found}, expected {error.expected}" in str(error)
+    if len(text) < 60:
+        assert error.picture == text + "\n" + " " * position + "^"
+
+
+def test_a_long_text_is_shown_around_the_position():
+    with pytest.raises(FormulaError) as caught:
+        parse_prefix("!" * 100 + "?" + "a" * 100)
+    shown = str(caught.value).split(", position")[0]
+    assert shown.startswith("'…!!!") and shown.endswith("aaa…'") and "!?a" in shown
+    assert len(shown) < 70
+    above, below = caught.value.picture.split("\n")
+    assert above[below.index("^")] == "?" and len(above) < 65
+
+
+# Random and mutated text: what parses prints and parses again, the rest is a FormulaError
+
+NAMES = ("a", "b", "e", "x", "o", "r", "z", "aa", "p0", "xo", "a_1")
+ODD = ["\n", "\t", "\0", " ", "é", "İ", "ſ", "𝐚", "١", "²", "\ud800", "\u2028", "A", "Z", "?", "{}"]
+PIECES = [*TOKENS, *LTL.tokens, *NAMES, *";{}()01", "  ", "<->", "xor", "cycle{", *ODD]
+PARSERS = {
+    "prefix": (parse_prefix, to_prefix),
+    "prefix, propositional": (
+        lambda text: parse_prefix(text, PROPOSITIONAL, propositions="abxor"),
+        to_prefix,
+    ),
+    "infix": (parse_infix, to_infix),
+    "infix, Unicode": (parse_infix, lambda f: to_infix(f, unicode=True)),
+    "infix, propositional": (lambda text: parse_infix(text, PROPOSITIONAL), to_infix),
+    "either": (formula_from_text, to_prefix),
+    "trace": (parse_trace, Trace.text),
+    "trace, infix": (parse_infix_trace, trace_to_infix),
+    "trace, either": (trace_from_text, Trace.text),
+    "assignment": (parse_assignment, Assignment.text),
+}
+
+
+def valid_text(rng: random.Random) -> str:
+    """Text that some parser takes."""
+    names = rng.choice(["ab", "abxor", NAMES])
+    kind = rng.randrange(8)
+    if kind < 4:
+        language = rng.choice([LTL, PROPOSITIONAL])
+        value = random_formula(rng, rng.randint(1, 20), language, names)
+        if kind < 2:
+            return to_infix(value, unicode=kind == 1)
+    elif kind < 6:
+        steps = [random_formula(rng, rng.randint(1, 5), STEPS, names) for _ in range(4)]
+        turn = rng.randrange(4)
+        value = Trace(steps[:turn], steps[turn:])
+        if rng.random() < 0.4:
+            return trace_to_infix(value)
+    else:
+        chosen = rng.sample(list(names), rng.randint(0, len(names)))
+        value = Assignment(tuple((name, rng.random() < 0.5) for name in chosen))
+    return rng.choice(["", " "]).join(value.tokens())
+
+
+def mutated(rng: random.Random, text: str) -> str:
+    """The text with one to four small faults."""
+    for _ in range(rng.randint(1, 4)):
+        start = rng.randint(0, len(text))
+        end = min(len(text), start + rng.choice([0, 0, 1, 1, 2, 5]))
+        piece = rng.choice(["", rng.choice(PIECES), rng.choice(PIECES), text[start:end] * 2])
+        text = text[:start] + piece + text[end:]
+    return text
+
+
+def random_text(rng: random.Random) -> str:
+    """Pieces of syntax or any characters, sometimes many of one."""
+    kind = rng.randrange(8)
+    if kind == 0:
+        return "".join(chr(rng.randrange(0x250)) for _ in range(rng.randint(0, 12)))
+    if kind == 1:
+        return rng.choice(PIECES) * rng.choice([50, 199, 200, 201, 400]) + rng.choice(["", "a"])
+    return rng.choice(["", " "]).join(rng.choice(PIECES) for _ in range(rng.randint(0, 15)))
+
+
+def judge(text: str, parse, show) -> bool:
+    """Whether the parser takes the text."""
+    try:
+        value = parse(text)
+    except FormulaError as error:
+        assert 0 <= error.position <= len(text), (text, error.position)
+        assert error.text == text and error.found and error.expected, text
+        assert "\n" not in str(error) and len(str(error)) < 1000, text
+        return False
+    assert parse(show(value)) == value, (text, value)
+    return True
+
+
+def test_random_and_mutated_text_only_ever_raises_formula_error():
+    rng, counts = random.Random(0), Counter()
+    for number in range(3000):
+        text = random_text(rng) if number % 5 == 4 else valid_text(rng)
+        text = mutated(rng, text) if number % 5 in (2, 3) else text
+        for name, parser in PARSERS.items():
+            counts[name, judge(text, *parser)] += 1
+    assert all(counts[name, taken] > 50 for name in PARSERS for taken in (True, False)), counts
