@@ -304,7 +304,7 @@ def test_a_lesson_has_three_exercises_with_difficulty_and_minutes_and_stubs_that
     assert sorted(checked(source for _, source in cells)) == sorted(own)
     for _, source in cells:
         with contextlib.redirect_stdout(io.StringIO()) as printed:
-            exec(compile(moved(source), lesson(n).name, "exec"), {})
+            exec(compile(source, lesson(n).name, "exec"), {})
         assert "not solved yet" in printed.getvalue()
 
 
@@ -317,7 +317,7 @@ def test_the_solutions_solve_every_exercise_of_the_lesson(n):
     space = {}
     for source in code:
         with contextlib.redirect_stdout(io.StringIO()) as printed:
-            exec(compile(moved(source), f"solutions to lesson {n}", "exec"), space)
+            exec(compile(source, f"solutions to lesson {n}", "exec"), space)
         assert "✓" in printed.getvalue() or "check_" not in source
 
 
@@ -325,7 +325,3 @@ def test_every_case_generator_takes_nothing_but_its_own_randomness():
     for exercise in EXERCISES.values():
         once, again = (str(plain(list(exercise.cases(random.Random(3))))) for _ in "ab")
         assert re.sub(r"at 0x\w+", "", once) == re.sub(r"at 0x\w+", "", again)
-
-
-def moved(source):
-    return source.replace("itekit.exercises.", "lessons.")

@@ -1,0 +1,244 @@
+"""A JupyterLab of its own for the tests, and a notebook open in it.
+
+JupyterLab renders only the cells near the middle of the window, so what is on a notebook's page is
+collected by scrolling through it. Nothing here moves the mouse unless it says so. Element names:
+JupyterLab's CSS classes (`.jp-...`).
+"""
+
+import json
+import os
+import re
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Locator, Page
+
+ROOT = Path(__file__).resolve().parents[2]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+START, RUN, ANSWER = 120, 600, 60  # seconds to wait at most: to start, for a notebook, a cell
+SCROLLED = ".jp-WindowedPanel-outer"
+ERROR = ".jp-RenderedText[data-mime-type='application/vnd.jupyter.error']"
+PANEL = ".jp-OutputArea-output:has(.jupyter-widgets)"
+# Outputs that are wider than the room in their cell: their text, their width and the room.
+WIDE = """() => [...document.querySelectorAll('.jp-OutputArea-output')]
+    .filter(out => out.scrollWidth > out.clientWidth + 1)
+    .map(out => `${out.scrollWidth} in ${out.clientWidth}: ${out.innerText.slice(0, 60)}`)"""
+# What a panel shows: its text, and what its figures draw.
+SHOWN = """panel => panel.innerText + JSON.stringify([...panel.querySelectorAll('.js-plotly-plot')]
+    .map(plot => [plot.data.map(d => [d.x, d.y, d.z && d.z.bdata || d.z]), plot.layout.title]))"""
+
+
+def find_browser() -> str:
+    """The path of Chromium or Chrome.
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    found = os.environ.get("ITEKIT_BROWSER") or next(
+        filter(None, map(shutil.which, BROWSERS)), None
+    )
+    if not found:
+        raise RuntimeError(
+            "no browser found: install Chromium (Debian: apt-get install chromium), "
+            "or name one in ITEKIT_BROWSER"
+        )
+    return found
+
+
+@contextmanager
+def jupyter_lab(folder: Path, log: Path) -> Iterator[str]:
+    """A server on copies of the notebooks; gives the address of a notebook, to be formatted."""
+    shutil.copytree(ROOT / "notebooks", folder / "notebooks")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port, token = free.getsockname()[1], secrets.token_hex(16)
+    own = {f"JUPYTER_{kind}_DIR": str(folder / kind) for kind in ("CONFIG", "DATA", "RUNTIME")}
+    given = [
+        *("--no-browser", "--allow-root", "--LabApp.expose_app_in_browser=True"),
+        *(f"--ServerApp.port={port}", f"--ServerApp.root_dir={folder}"),
+        f"--IdentityProvider.token={token}",
+    ]
+    with log.open("w") as output:
+        command = [sys.executable, "-m", "jupyter", "lab", *given]
+        server = subprocess.Popen(command, env=os.environ | own, stdout=output, stderr=output)
+        try:
+            end = time.monotonic() + START
+            while not _answers(port):
+                if time.monotonic() > end:
+                    raise TimeoutError(f"JupyterLab does not start: see {log}")
+                time.sleep(0.1)
+            yield f"http://127.0.0.1:{port}/lab/tree/notebooks/{{}}.ipynb?reset&token={token}"
+        finally:
+            server.terminate()
+            server.wait(30)
+
+
+def _answers(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+class Lesson:
+    """A notebook open in JupyterLab.
+
+    Args:
+        page: of the browser.
+        address: of the server, from `jupyter_lab`.
+        name: of the notebook, below the notebooks folder, without suffix.
+        pictures: folder for screenshots.
+    """
+
+    def __init__(self, page: Page, address: str, name: str, pictures: Path):
+        self.page, self.name, self.pictures, self.shots = page, name, pictures, 0
+        self.console: list[str] = []
+        page.on("console", lambda m: m.type == "error" and self.console.append(m.text))
+        page.on("pageerror", lambda error: self.console.append(str(error)))
+        page.goto(address.format(name), timeout=1000 * START)
+        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=1000 * START)
+        self.wait_until_idle(START)
+
+    def wait_until_idle(self, seconds: int) -> None:
+        """Wait for a kernel that has had nothing to do for three seconds.
+
+        A slow start makes JupyterLab ask which kernel to start: the one that it offers.
+        """
+        calm = 0
+        for _ in range(seconds):
+            self.page.wait_for_timeout(1000)
+            if self.page.locator(".jp-Dialog:has-text('Select Kernel')").count():
+                self.page.keyboard.press("Enter")
+            state = self.page.locator(".jp-Notebook-ExecutionIndicator").first
+            calm = calm + 1 if state.get_attribute("data-status") == "idle" else 0
+            if calm == 3:
+                return
+        raise TimeoutError(f"{self.name}: the kernel is still at work after {seconds} seconds")
+
+    def run_all(self) -> None:
+        """Run all cells, and wait until the last one has run."""
+        self.page.evaluate("() => { jupyterapp.commands.execute('runmenu:run-all') }")
+        busy = ".jp-Notebook-ExecutionIndicator[data-status='busy']"
+        self.page.wait_for_selector(busy, state="attached", timeout=1000 * START)
+        self.wait_until_idle(RUN)
+
+    def parts(self) -> Iterator[None]:
+        """Scroll through the notebook, a window at a time."""
+        top, end = 0, 1
+        while top < end:
+            self.page.evaluate(f"top => document.querySelector('{SCROLLED}').scrollTop = top", top)
+            self.page.wait_for_timeout(500)
+            yield
+            end = self.page.evaluate(f"document.querySelector('{SCROLLED}').scrollHeight")
+            top += 700
+
+    def look(self, width: int) -> tuple[set[int], list[str], list[str]]:
+        """In a window of so many pixels: which cells ran, all error outputs, all wide outputs."""
+        self.page.set_viewport_size({"width": width, "height": 900})
+        numbers, errors, wide = set(), {}, {}
+        for _ in self.parts():
+            prompts = " ".join(self.page.locator(".jp-InputPrompt").all_inner_texts())
+            numbers |= {int(number) for number in re.findall(r"\[(\d+)\]", prompts)}
+            errors |= dict.fromkeys(self.page.locator(ERROR).all_inner_texts())
+            wide |= dict.fromkeys(self.page.evaluate(WIDE))
+            self.picture(str(width))
+        return numbers, list(errors), list(wide)
+
+    def picture(self, of: str) -> None:
+        """A screenshot."""
+        self.shots += 1
+        self.page.screenshot(path=self.pictures / f"{self.name}-{self.shots:02}-{of}.png")
+
+    def cell(self, code: str) -> Locator:
+        """The first cell that contains `code`, scrolled into view.
+
+        Raises:
+            LookupError: there is none.
+        """
+        path = ROOT / "notebooks" / f"{self.name}.ipynb"
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        number = next(i for i, cell in enumerate(cells) if code in "".join(cell["source"]))
+        found = self.page.locator(f".jp-Cell[data-windowed-list-index='{number}']")
+        for _ in self.parts():
+            if found.count():
+                found.scroll_into_view_if_needed()
+                return found
+        raise LookupError(f"{self.name}: cell {number}, which holds {code!r}, is not shown")
+
+    def write(self, cell: Locator, source: str) -> str:
+        """Replace what stands in a code cell and run it; returns the text that it prints."""
+        printed = cell.locator(".jp-OutputArea-output")
+        before = printed.all_inner_texts()
+        cell.locator(".cm-content").focus()
+        self.page.keyboard.press("Control+A")
+        self.page.keyboard.insert_text(source)
+        self.page.keyboard.press("Control+Enter")
+        for _ in range(ANSWER * 10):
+            self.page.wait_for_timeout(100)
+            if (now := printed.all_inner_texts()) and now != before:
+                return "\n".join(now)
+        raise TimeoutError(f"{self.name}: a cell says nothing new in {ANSWER} seconds")
+
+    def panel(self, code: str) -> "Panel":
+        """The panel of controls under the first cell that contains `code`."""
+        return Panel(self.cell(code).locator(PANEL).first)
+
+
+class Panel:
+    """A panel of controls, used by keyboard; each action waits until it shows something else."""
+
+    def __init__(self, panel: Locator):
+        self.locator = panel
+        panel.scroll_into_view_if_needed()
+
+    def after(self, action: Callable[[], object]) -> str:
+        """What the panel shows when it shows something new."""
+        before = self.locator.evaluate(SHOWN)
+        action()
+        for _ in range(ANSWER * 10):
+            self.locator.page.wait_for_timeout(100)
+            if self.locator.evaluate(SHOWN) != before:
+                self.locator.page.wait_for_timeout(500)
+                return self.locator.inner_text()
+        raise TimeoutError(f"no answer in {ANSWER} seconds; the panel shows {before[:2000]}")
+
+    def shows(self, text: str) -> str:
+        """Wait until the panel shows a text; returns all that it shows."""
+        self.locator.get_by_text(text).first.wait_for(timeout=1000 * ANSWER)
+        return self.locator.inner_text()
+
+    def type(self, text: str, label: str) -> str:
+        """Type into a text box."""
+        box = self.locator.get_by_label(label, exact=True)
+        return self.after(lambda: (box.fill(text), box.press("Enter")))
+
+    def press(self, label: str, key: str = "Space") -> str:
+        """Press a button, by keyboard."""
+        button = self.locator.locator("button", has_text=label).first
+        return self.after(lambda: button.press(key))
+
+    def slide(self) -> str:
+        """Move the first slider a step to the right."""
+        return self.after(lambda: self.locator.locator(".noUi-handle").first.press("ArrowRight"))
+
+    def turn(self, page: str) -> str:
+        """Turn to the next of the panel's tabs, by keyboard; it is the one called `page`."""
+        tabs = self.locator.get_by_role("tab")
+        chosen = self.locator.locator("[role=tab][aria-selected=true]")
+
+        def go() -> None:
+            chosen.focus()
+            self.locator.page.keyboard.press("ArrowRight")
+            self.locator.page.keyboard.press("Enter")
+
+        shown = self.after(go)
+        assert tabs.count() and chosen.inner_text() == page
+        return shown
