@@ -99,21 +99,21 @@ def read_list(path: str | Path, folder: str | Path, cell_timeout: float | None =
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: not TOML: {error}") from error
     entries = content.pop("run", None)
-    if content or not (entries and isinstance(entries, list) and isinstance(entries[0], dict)):
+    tables = isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)
+    if content or not entries or not tables:
         other = "".join(f", found {key!r}" for key in content)
         raise ValueError(f"{path}: expected tables [[run]], one for each run{other}")
     runs, taken = [], {}
     for number, entry in enumerate(entries, 1):
         try:
             for name, notebook, parameters in _entry(entry, path.parent):
-                run = Run(name, str(notebook.absolute()), str(folder), parameters, cell_timeout)
-                if run.path(".ipynb").resolve() == notebook.resolve():
+                runs.append(Run(name, str(notebook), str(folder), parameters, cell_timeout))
+                if runs[-1].path(".ipynb").resolve() == notebook.resolve():
                     raise ValueError(f"the output would overwrite the notebook {notebook}")
                 if name.casefold() in taken:
                     where = f"run {taken[name.casefold()]}"
                     raise ValueError(f"the name {name} is taken by {where}; give another name")
                 taken[name.casefold()] = number
-                runs.append(run)
         except (ValueError, OSError) as error:
             raise ValueError(f"{path}: run {number}: {error}") from error
     return runs
@@ -129,13 +129,13 @@ def _entry(entry: dict, folder: Path) -> Iterator[tuple[str, Path, dict]]:
             raise ValueError(f"{key} is {value!r}; expected {kind}")
     if not entry.get("notebook"):
         raise ValueError("no notebook; expected notebook = PATH, seen from the list")
-    notebook, grid = Path(os.path.normpath(folder / entry["notebook"])), entry.get("grid", {})
+    notebook, grid = Path(os.path.abspath(folder / entry["notebook"])), entry.get("grid", {})
     known = known_parameters(notebook)
     for key, values in grid.items():
-        if not (isinstance(values, list) and values):
-            raise ValueError(f"grid: {key} is {values!r}; expected a list of values")
-        if key in entry.get("parameters", {}):
-            raise ValueError(f"{key!r} is among the parameters and in the grid")
+        if not (isinstance(values, list) and values) or key in entry.get("parameters", {}):
+            raise ValueError(
+                f"grid: {key} is {values!r}; expected a list of values, for what is no parameter"
+            )
     for values in itertools.product(*grid.values()):
         point = dict(zip(grid, values, strict=True))
         parameters = entry.get("parameters", {}) | point
@@ -288,22 +288,14 @@ def skipped(runs: Sequence[Run]) -> dict[str, Outcome]:
 
 def _end_processes() -> None:
     """Interrupt the runs of this machine, and kill what is left of them after a while."""
-    import psutil
-
     running, end = list(_processes), time.monotonic() + GRACE
-    kernels = []
     for process in running:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            kernels += psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGINT)
     for process in running:
         try:
             process.wait(max(0.0, end - time.monotonic()))
         except subprocess.TimeoutExpired:
-            process.kill()
-    for kernel in kernels:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            kernel.kill()
+            process.kill()  # its kernel sees that, and ends too
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
