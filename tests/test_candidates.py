@@ -11,7 +11,8 @@ import spot
 
 from itekit.datasets.candidates import BATCH, random_formulas
 from itekit.logic.formulas import ARITY, LTL, PROPOSITIONAL, parse_prefix, split, to_prefix
-from itekit.logic.spot_bridge import from_spot, prefix_to_spot
+from itekit.logic.infix import parse_infix
+from itekit.logic.spot_bridge import prefix_to_spot
 from itekit.logic.traces import sorted_operands
 from itekit.tasks.ltl import solve
 from itekit.vocabulary import proposition_names, propositional_vocabulary
@@ -67,7 +68,7 @@ def small_trees(language, size: int, names: str) -> dict[tuple, float]:
 def test_weights_are_those_of_the_recipe(language):
     expected = Counter()
     for tree, probability in small_trees(language, 3, "ab").items():
-        made = to_prefix(from_spot(prefix_to_spot(tree)))  # what Spot makes of a tree
+        made = to_prefix(parse_infix(str(prefix_to_spot(tree))))  # what Spot makes of a tree
         expected[made] += probability
     drawn = 20_000
     found = Counter(first(drawn, language, 2, (3, 3), 1))
@@ -110,7 +111,7 @@ def test_a_seed_decides_whatever_else_the_process_does():
 def test_spot_would_change_nothing_but_the_order_of_operands():
     drawn = first(2000, LTL, 3, (1, 30), 8)
     for text in drawn:
-        again = from_spot(prefix_to_spot(text))
+        again = parse_infix(str(prefix_to_spot(text)))
         assert sorted_operands(again) == sorted_operands(parse_prefix(text))
     assert sum("&" in text and "X0" in text for text in drawn) > 100
 

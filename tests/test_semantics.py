@@ -263,8 +263,8 @@ def test_implied_by_lists_all_completions(f, assignment):
 
 
 def test_what_has_no_table():
-    wide = parse_prefix(["|"] * 16 + list(proposition_names(17)))
-    with pytest.raises(ValueError, match="17 propositions are left free, at most 16"):
+    wide = parse_prefix(["|"] * 20 + list(proposition_names(21)))
+    with pytest.raises(ValueError, match="21 propositions are left free, at most 20"):
         implied_by(wide, Assignment())
     assert implied_by(wide, parse_assignment("q1"))
     assert not implied_by(wide, parse_assignment("q0"))

@@ -36,8 +36,7 @@ _OPERATORS = {
 def to_aiger(formula: Formula) -> aiger.BoolExpr:
     """The formula as a py-aiger expression whose inputs are the formula's propositions.
 
-    Raises:
-        ValueError: an operator that is not propositional logic's.
+    ValueError if an operator is not propositional logic's.
     """
     stack: list[aiger.BoolExpr] = []
     for node in reversed(list(formula.nodes())):
@@ -72,13 +71,8 @@ def model(formula: Formula) -> Assignment | None:
 def core(formula: Formula, assignment: Assignment) -> Assignment:
     """The literals of `assignment` that the solver needs to refute the negated formula.
 
-    They imply the formula; some of them may do so alone.
-
-    Raises:
-        ValueError: the assignment does not imply the formula, or names a proposition that the
-            formula lacks.
+    They imply the formula; some of them may do so alone. ValueError if they do not imply it.
     """
-    _check_names(formula, assignment)
     with _solver(~to_aiger(formula)) as solver:
         if solver.is_sat(assumptions=assignment.as_dict()):
             raise ValueError(f"{assignment} does not imply the formula {formula}")
@@ -86,12 +80,7 @@ def core(formula: Formula, assignment: Assignment) -> Assignment:
 
 
 def implied_by(formula: Formula, assignment: Assignment) -> bool:
-    """Whether every assignment that agrees with this partial one makes the formula true.
-
-    Raises:
-        ValueError: the assignment names a proposition that the formula lacks.
-    """
-    _check_names(formula, assignment)
+    """Whether every assignment that agrees with this partial one makes the formula true."""
     with _solver(~to_aiger(formula)) as solver:
         return not solver.is_sat(assumptions=assignment.as_dict())
 
@@ -113,12 +102,6 @@ def prime_implicant(formula: Formula) -> dict[str, bool] | None:
             if not solver.is_sat(assumptions=fewer):
                 kept = fewer
     return kept
-
-
-def _check_names(formula: Formula, assignment: Assignment) -> None:
-    for name, _ in assignment.values:
-        if name not in formula.propositions:
-            raise ValueError(f"proposition {name!r} does not occur in the formula {formula}")
 
 
 def _assignment(values: dict[str, bool]) -> Assignment:

@@ -45,6 +45,7 @@ class Operator:
     name: str
     infix: str  # its spelling in infix text (ASCII, as Spot reads it)
     symbol: str  # and for people, with Unicode
+    also: str = ""  # other spellings that are read
     binding: int = 0  # of binary operators the higher binds tighter; unary ones bind tightest
     right: bool = False  # whether `a op b op c` is `a op (b op c)`
     core: bool = True  # whether it is in the paper's vocabulary
@@ -74,21 +75,21 @@ class Language:
 
 
 _OPERATORS = [  # binding and associativity are Spot's
-    Operator("1", 0, "true", "1", "⊤"),
-    Operator("0", 0, "false", "0", "⊥"),
-    Operator("!", 1, "not", "!", "¬"),
-    Operator("&", 2, "and", "&", "∧", 4),
-    Operator("X", 1, "next", "X", "X"),
-    Operator("U", 2, "until", "U", "U", 5, True),
-    Operator("|", 2, "or", "|", "∨", 2),
-    Operator(">", 2, "implies", "->", "→", 1, True),
-    Operator("=", 2, "equivalent", "<->", "↔", 1, True),
-    Operator("^", 2, "exclusive or", "^", "⊕", 3),
-    Operator("F", 1, "eventually", "F", "F"),
-    Operator("G", 1, "always", "G", "G"),
-    Operator("R", 2, "release", "R", "R", 5, True),
-    Operator("W", 2, "weak until", "W", "W", 5, True),
-    Operator("M", 2, "strong release", "M", "M", 5, True),
+    Operator("1", 0, "true", "1", "⊤", "true"),
+    Operator("0", 0, "false", "0", "⊥", "false"),
+    Operator("!", 1, "not", "!", "¬", "~"),
+    Operator("&", 2, "and", "&", "∧", "&& /\\", 4),
+    Operator("X", 1, "next", "X", "X", "○"),
+    Operator("U", 2, "until", "U", "U", "", 5, True),
+    Operator("|", 2, "or", "|", "∨", "|| \\/", 2),
+    Operator(">", 2, "implies", "->", "→", "=> --> ⇒", 1, True),
+    Operator("=", 2, "equivalent", "<->", "↔", "<=> <--> ⇔", 1, True),
+    Operator("^", 2, "exclusive or", "^", "⊕", "xor", 3),
+    Operator("F", 1, "eventually", "F", "F", "<> ◇"),
+    Operator("G", 1, "always", "G", "G", "[] □"),
+    Operator("R", 2, "release", "R", "R", "V", 5, True),
+    Operator("W", 2, "weak until", "W", "W", "", 5, True),
+    Operator("M", 2, "strong release", "M", "M", "", 5, True),
 ]
 
 
@@ -241,8 +242,7 @@ class Formula:
     def rename(self, renaming) -> "Formula":
         """The formula with its atomic propositions renamed by an `itekit.alpha.Renaming`.
 
-        Raises:
-            ValueError: a new name is no name of an atomic proposition.
+        ValueError if a new name is no name of an atomic proposition.
         """
         new = {name: renaming.mapping.get(name, name) for name in self.propositions}
         for name in new.values():
@@ -252,9 +252,8 @@ class Formula:
     def core(self) -> "Formula":
         """The same meaning in true, false, AP, not, and, next, until (paper, equation "ltl").
 
-        Raises:
-            ValueError: the result would be deeper than MAX_DEPTH or larger than MAX_SIZE
-                (an equivalence or exclusive or repeats both of its operands).
+        ValueError if the result is too deep or too large: an equivalence or an exclusive or repeats
+        both of its operands.
         """
         stack: list[Formula] = []
         for node in reversed(list(self.nodes())):
@@ -293,11 +292,7 @@ class Formula:
 
 @lru_cache(maxsize=4096)
 def proposition(name: str) -> Formula:
-    """The formula that is one atomic proposition.
-
-    Raises:
-        ValueError: `name` is no name of an atomic proposition.
-    """
+    """The formula that is one atomic proposition; ValueError if `name` is no name (`is_name`)."""
     return Formula(PROPOSITION, (), name)
 
 
@@ -335,11 +330,7 @@ def parse_prefix(
     *,
     propositions: Collection[str] | None = None,
 ) -> Formula:
-    """The formula that prefix text, or a sequence of tokens, stands for (see `read_tokens`).
-
-    Raises:
-        FormulaError: the text is not exactly one formula of the language.
-    """
+    """The formula that prefix text, or a sequence of tokens, stands for (see `read_tokens`)."""
     return from_tokens(read_tokens(text, language, propositions=propositions))
 
 
@@ -378,13 +369,10 @@ def read_tokens(
 
     The spellings of DeepLTL's files (`<->`, `->`, `xor`) are read as `=`, `>` and `^` where the
     text is no formula otherwise: `&&xor` is a conjunction of x, o and r, `xorab` is `^ab`.
-
-    Args:
-        propositions: the names that atomic propositions may have; any if None.
+    `propositions` are the names that atomic propositions may have; any if None.
 
     Raises:
-        FormulaError: the text is not exactly one formula of the language, or it is too deep or
-            too large.
+        FormulaError: not exactly one formula of the language, or one too deep or too large.
     """
     tokens = split(text)
     if is_formula(tokens, language, propositions):

@@ -28,26 +28,11 @@ from itekit.logic.formulas import (
 )
 from itekit.logic.traces import Trace, cut, parse_trace
 
-_SPELLINGS = {
-    "1": "1 true ⊤",
-    "0": "0 false ⊥",
-    "!": "! ~ ¬",
-    "&": "& && /\\ ∧",
-    "|": "| || \\/ ∨",
-    "=": "<-> <=> <--> ↔ ⇔",
-    "^": "^ xor ⊕",
-    ">": "-> => --> → ⇒",
-    "X": "X ○",
-    "F": "F <> ◇",
-    "G": "G [] □",
-    "U": "U",
-    "R": "R V",
-    "W": "W",
-    "M": "M",
-    "(": "(",
-    ")": ")",
+TOKENS = {"(": "(", ")": ")"} | {
+    spelling: operator.token
+    for operator in LTL.operators
+    for spelling in (operator.infix, operator.symbol, *operator.also.split())
 }
-TOKENS = {spelling: token for token, row in _SPELLINGS.items() for spelling in row.split()}
 """Every infix spelling of an operator or a parenthesis -> its prefix token."""
 
 _longest_first = sorted((s for s in TOKENS if not s.islower()), key=len, reverse=True)
@@ -61,8 +46,7 @@ def parse_infix(text: str, language: Language = LTL) -> Formula:
     """The formula that infix text stands for.
 
     Raises:
-        FormulaError: the text is not exactly one formula of the language, or it is too deep or
-            too large.
+        FormulaError: not exactly one formula of the language, or one too deep or too large.
     """
     return _Reader(text, 0, len(text), language).formula()
 
@@ -179,11 +163,7 @@ def _side(operand: tuple[str, str], outer: str, associates: bool) -> str:
 
 
 def parse_infix_trace(text: str) -> Trace:
-    """The trace that infix text stands for; the word `cycle` may be left out.
-
-    Raises:
-        FormulaError: the text is not a trace.
-    """
+    """The trace that infix text stands for (FormulaError if none); `cycle` may be left out."""
     spans, start = cut(text, "cycle")
     steps = [_Reader(text, *span, STEPS).formula() for span in spans]
     return Trace(steps[:start], steps[start:])

@@ -24,9 +24,6 @@ Lasso = tuple[list[frozenset[str]], list[frozenset[str]]]
 
 HOLDS, FAILS, DEPENDS = "holds", "fails", "depends on the word"
 
-LARGEST_TABLE = 16
-"""The most propositions for which `implied_by` lists all assignments."""
-
 # What holds now, from what the operands say now and what the operator itself says at the next time.
 # The second entry is what is assumed before anything is known: an until must be fulfilled (least
 # fixpoint), a release need not be (greatest fixpoint).
@@ -46,9 +43,7 @@ def evaluate_ltl(
     """For every subformula, smallest first: at which times of prefix + cycle it holds.
 
     A time in the cycle stands for all its repetitions: what holds there holds at each of them.
-
-    Raises:
-        ValueError: an empty cycle.
+    ValueError if the cycle is empty.
     """
     if not cycle:
         raise ValueError("the cycle needs at least one letter")
@@ -77,20 +72,12 @@ def evaluate_ltl(
 
 
 def holds(formula: Formula, prefix: Sequence[Letter], cycle: Sequence[Letter]) -> bool:
-    """Whether the word prefix cycle cycle cycle ... satisfies the formula.
-
-    Raises:
-        ValueError: an empty cycle.
-    """
+    """Whether the word prefix cycle cycle cycle ... satisfies the formula."""
     return evaluate_ltl(formula, prefix, cycle)[formula][0]
 
 
 def letters(step: Formula, names: Sequence[str]) -> list[frozenset[str]]:
-    """All letters over `names` that satisfy a step of a trace, a Boolean formula.
-
-    Raises:
-        ValueError: the step has a proposition that is not in `names`, or a temporal operator.
-    """
+    """All letters over `names` that satisfy a step of a trace; ValueError as `truth_table`."""
     table = truth_table(step, names)
     return [
         frozenset(name for place, name in enumerate(names) if number >> place & 1)
@@ -104,9 +91,7 @@ def lassos(trace: Trace, names: Sequence[str], turns: int = 1) -> Iterator[Lasso
 
     A trace satisfies a formula if all its words do. One lasso that fails refutes it; that all of
     them hold proves nothing, since a word may choose differently in every turn for ever.
-
-    Raises:
-        ValueError: the trace has a proposition that is not in `names`.
+    ValueError if the trace has a proposition that is not in `names`.
     """
     choices = [letters(step, names) for step in (*trace.prefix, *trace.cycle * turns)]
     for chosen in product(*choices):
@@ -116,13 +101,12 @@ def lassos(trace: Trace, names: Sequence[str], turns: int = 1) -> Iterator[Lasso
 def implied_by(formula: Formula, assignment: Assignment) -> bool:
     """Whether all completions of a partial assignment make the formula true.
 
-    Raises:
-        ValueError: more than 16 propositions are left free, or a temporal operator.
+    ValueError if more than 20 propositions are left free, or for a temporal operator.
     """
-    values = assignment.as_dict()
+    values, most = assignment.as_dict(), truth_tables.LARGEST
     free = [name for name in formula.propositions if name not in values]
-    if len(free) > LARGEST_TABLE:
-        raise ValueError(f"{len(free)} propositions are left free, at most {LARGEST_TABLE} can be")
+    if len(free) > most:
+        raise ValueError(f"{len(free)} propositions are left free, at most {most} can be")
     return truth_tables.implied_by(formula.tokens(), free, values)
 
 
@@ -154,8 +138,7 @@ def evaluate_symbolic(formula: Formula, trace: Trace) -> dict[Formula, list[str]
 def example_words(formula: Formula, trace: Trace) -> tuple[Trace | None, Trace | None]:
     """Words of `trace` that satisfy the formula, and words that violate it; None: there are none.
 
-    Raises:
-        EmptyTraceError: a step cannot be satisfied.
+    EmptyTraceError as `evaluate_symbolic`.
     """
     from itekit.logic.spot_bridge import word_to_trace
 

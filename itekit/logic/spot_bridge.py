@@ -3,7 +3,8 @@
 Spot (the paper's tool for LTL) reads and prints prefix notation itself, in the dialect of the
 program lbt: `t` and `f` for true and false, names in quotes unless they are p0, p1, ... So text
 goes to Spot and back token by token, without a tree in between. What that avoids as well: Spot's
-own infix text `X0` is read back as a proposition called X0.
+own infix text `X0` is read back as a proposition called X0. (The other way, `parse_infix` reads
+what Spot prints.)
 
 Spot orders the operands of a conjunction by the age of the formulas in the process, and an
 accepting run may depend on that order. `numbered` therefore gives Spot names of its own: no part of
@@ -12,7 +13,6 @@ one answer.
 """
 
 import html
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from typing import NamedTuple
 import spot
 from spot import buddy
 
-from itekit.logic.formulas import LTL, Formula, from_tokens, is_name, join, parse_prefix
+from itekit.logic.formulas import LTL, Formula, is_name, join, parse_prefix
 from itekit.logic.traces import Steps, Trace
 
 # BDD variables that Spot has to add later get an order, and a trace's step perhaps another form,
@@ -33,7 +33,6 @@ FIRST = 1000
 _LBT = {token: f"{token} " for token in LTL.tokens}
 _LBT |= {"1": "t ", "0": "f ", ">": "i ", "=": "e ", "R": "V "}
 _FROM_LBT = {spelling.strip(): token for token, spelling in _LBT.items()}
-_LBT_TOKEN = re.compile(r'"[^"]*"|\S+')
 _BINARY = {
     "&": buddy.bdd_and,
     "|": buddy.bdd_or,
@@ -49,25 +48,8 @@ def to_spot(formula: Formula) -> spot.formula:
 
 
 def prefix_to_spot(text: str) -> spot.formula:
-    """`to_spot` of `parse_prefix`.
-
-    Raises:
-        FormulaError: the text is not one LTL formula.
-    """
+    """`to_spot` of `parse_prefix`."""
     return to_spot(parse_prefix(text))
-
-
-def from_spot(formula: spot.formula) -> Formula:
-    """The tree of a Spot formula; a conjunction of several is nested to the left.
-
-    Raises:
-        ValueError: an operator that LTL lacks, or a name that is none here.
-    """
-    if not formula.is_ltl_formula():
-        raise ValueError(f"expected a formula of linear temporal logic, found {formula}")
-    lbt = _LBT_TOKEN.findall(spot.str_lbt_ltl(formula))
-    names = {token: _own_name(token.strip('"')) for token in lbt if token not in _FROM_LBT}
-    return from_tokens(from_lbt(lbt, names))
 
 
 def from_lbt(lbt: Iterable[str], names: Mapping[str, str]) -> list[str]:
@@ -134,13 +116,9 @@ def _bdd(tokens: Sequence[str], leaves: Mapping[str, buddy.bdd]) -> buddy.bdd:
 
 
 def word_to_trace(word: spot.twa_word, names: Mapping[str, str] | None = None) -> str:
-    """The prefix text of the trace that a Spot word is.
+    """The prefix text of the trace that a Spot word is; ValueError for a name that is none here.
 
-    Args:
-        names: the propositions' names in the text by their names in Spot; default the same.
-
-    Raises:
-        ValueError: a name that is none here.
+    `names` are the propositions' names in the text by their names in Spot; default the same.
     """
     before, _, cycle = str(word)[:-1].rpartition("cycle{")
     tokens: list[str] = []
@@ -162,14 +140,10 @@ def _step_tokens(step: str, names: Mapping[str, str] | None) -> list[str]:
             name = literal.removeprefix("!")
             if len(name) < len(literal):
                 tokens.append("!")
-            tokens.append(name if name in ("1", "0") else names[name] if names else _own_name(name))
+            if not names and name not in ("1", "0") and not is_name(name):
+                raise ValueError(f"{name!r} is no name of an atomic proposition")
+            tokens.append(names.get(name, name) if names else name)
     return tokens
-
-
-def _own_name(name: str) -> str:
-    if not is_name(name):
-        raise ValueError(f"{name!r} is no name of an atomic proposition")
-    return name
 
 
 class Edge(NamedTuple):

@@ -59,11 +59,7 @@ class Trace:
         return tuple(dict.fromkeys(name for step in self.steps for name in step.propositions))
 
     def step_at(self, time: int) -> Formula:
-        """The step at any time from 0, the cycle repeated for ever.
-
-        Raises:
-            ValueError: a negative time.
-        """
+        """The step at any time from 0, the cycle repeated for ever."""
         if time < 0:
             raise ValueError(f"times start at 0, found {time}")
         if time < len(self.prefix):
@@ -84,11 +80,7 @@ class Trace:
         return join(self.tokens())
 
     def rename(self, renaming) -> "Trace":
-        """The trace with its atomic propositions renamed by an `itekit.alpha.Renaming`.
-
-        Raises:
-            ValueError: a new name is no name of an atomic proposition.
-        """
+        """The trace with its atomic propositions renamed by an `itekit.alpha.Renaming`."""
         prefix, cycle = ([s.rename(renaming) for s in part] for part in (self.prefix, self.cycle))
         return Trace(prefix, cycle)
 
@@ -122,11 +114,7 @@ def sorted_operands(formula: Formula) -> tuple:
 
 
 def parse_trace(text: str | Sequence[str], *, propositions: Collection[str] | None = None) -> Trace:
-    """The trace that prefix text, or a sequence of tokens, stands for (see `read_trace`).
-
-    Raises:
-        FormulaError: the text is not a trace.
-    """
+    """The trace that prefix text, or a sequence of tokens, stands for (see `read_trace`)."""
     steps, start = read_trace(text, propositions=propositions)
     formulas = list(map(from_tokens, steps))
     return Trace(formulas[:start], formulas[start:])
@@ -135,8 +123,7 @@ def parse_trace(text: str | Sequence[str], *, propositions: Collection[str] | No
 def read_trace(text: str | Sequence[str], *, propositions: Collection[str] | None = None) -> Steps:
     """The steps of a trace as tokens, checked; no tree is built.
 
-    Args:
-        propositions: the names that atomic propositions may have; any if None.
+    `propositions` are the names that atomic propositions may have; any if None.
 
     Raises:
         FormulaError: the text is not a trace.
@@ -161,11 +148,8 @@ def read_trace(text: str | Sequence[str], *, propositions: Collection[str] | Non
 def cut(text: str, word: str = "") -> tuple[list[tuple[int, int]], int]:
     """Where the steps of a trace stand in its text, and how many of them come before the cycle.
 
-    Args:
-        word: what may stand before the brace that opens the cycle.
-
-    Raises:
-        FormulaError: the delimiters `;` `{` `}` do not stand as in a trace.
+    `word` is what may stand before the brace that opens the cycle. FormulaError if `;` `{` `}` do
+    not stand as in a trace.
     """
     opening, closing = text.find("{"), text.find("}")
     if opening < 0:

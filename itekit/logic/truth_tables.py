@@ -74,11 +74,7 @@ class Assignment:
         return join(self.tokens())
 
     def rename(self, renaming) -> "Assignment":
-        """The assignment with its names changed by an `itekit.alpha.Renaming`.
-
-        Raises:
-            ValueError: a new name is no name of an atomic proposition.
-        """
+        """The assignment with its names changed by an `itekit.alpha.Renaming`."""
         new = renaming.mapping
         return Assignment(tuple((new.get(name, name), value) for name, value in self.values))
 
@@ -102,8 +98,7 @@ def parse_assignment(
 ) -> Assignment:
     """The assignment that the text, or a sequence of tokens, stands for.
 
-    Args:
-        propositions: the names that may have a value; any if None.
+    `propositions` are the names that may have a value; any if None.
 
     Raises:
         FormulaError: an odd length, a value other than 0 and 1, or a name that is unknown or
@@ -174,9 +169,7 @@ def table(
 def truth_table(formula: Formula, names: Sequence[str]) -> int:
     """The values of a Boolean formula under all assignments to `names`, as bits of an integer.
 
-    Raises:
-        ValueError: the formula has a proposition that is not in `names`, or a temporal operator;
-            or a name stands twice.
+    ValueError as `table`, or if a name stands twice.
     """
     if len(set(names)) < len(names):
         raise ValueError(f"a name stands twice in {' '.join(names)}")
@@ -184,11 +177,7 @@ def truth_table(formula: Formula, names: Sequence[str]) -> int:
 
 
 def implied_by(tokens: Sequence[str], free: Sequence[str], values: Mapping[str, bool]) -> bool:
-    """Whether the formula is true under `values` and every assignment of the `free` names.
-
-    Raises:
-        ValueError: as `table`.
-    """
+    """Whether the formula is true under `values` and every assignment of the `free` names."""
     return table(tokens, free, values) == (1 << (1 << len(free))) - 1
 
 
@@ -198,9 +187,6 @@ def prime_implicant(tokens: Sequence[str], names: Sequence[str]) -> dict[str, bo
     The first model, counting with False before True and the first name changing slowest, loses
     its literals one at a time, the last name first, where the others still imply the formula.
     Empty for a tautology.
-
-    Raises:
-        ValueError: as `table`.
     """
     truth = table(tokens, names[::-1])  # so that the first name has the highest place
     if not truth:
