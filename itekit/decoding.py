@@ -2,11 +2,11 @@
 
 Logits are the model's own: unscaled cosines where it normalises its features. Sequences that have
 produced the end token (for beams: sources that are settled) leave the batch, once an eighth of it
-has finished, for leaving copies what is kept of the others. On a GPU, where looking costs a wait,
-that is looked at now and then.
+has finished, for leaving copies what is kept of the others. On a GPU, where looking means waiting,
+that is looked at every few steps.
 
 Shape letters: B sources, K beams, R rows (B, or B × K), S source length, T length limit, D model,
-V vocabulary.
+H heads, V vocabulary.
 """
 
 from collections.abc import Sequence
@@ -25,9 +25,8 @@ from itekit.vocabulary import Vocabulary
 
 END, START = Vocabulary.end_id, Vocabulary.start_id
 GOING = 0.875  # rows leave the batch once no more of it than this goes on
-LOOK_EVERY = {"cpu": 1, "cuda": 16}  # steps between looks at what has finished
-ENCODED = {"cpu": 2**12, "cuda": 2**19}  # tokens of sources encoded at once: what fits a cache
-DECODED = {"cpu": 2**13, "cuda": 2**19}  # formulas × beams × length decoded at once, likewise
+LOOK_EVERY = 1, 16  # steps between looks at what has finished: on a CPU, on a GPU
+DECODED = 2**13, 2**19  # formulas × beams × length decoded at once: what a CPU's cache holds
 TEST_SEED = 1_000_003  # of the draws of U at evaluation
 
 
@@ -38,72 +37,61 @@ class _Steps:
         model: in evaluation mode.
         U: [V, D], or [any number, V, D]: the logits are then the mean under all of them.
         source: int64 [B, S], padded with 0.
+        limit: largest number of steps.
         beams: rows for each source, beside each other.
+
+    Raises:
+        ValueError: no sources, or a limit below 1.
     """
 
-    def __init__(self, model: Transformer, U: Tensor, source: Tensor, beams: int = 1):
-        self.model, self.beams, self.device = model, beams, source.device
+    def __init__(self, model: Transformer, U: Tensor, source: Tensor, limit: int, beams: int = 1):
+        if source.dim() != 2 or not source.numel():
+            raise ValueError(f"sources must be [B, S] with B, S > 0, found {list(source.shape)}")
+        if limit < 1:
+            raise ValueError(f"the length limit must be 1 or more, found {limit}")
+        self.model, self.beams, self.on_gpu = model, beams, source.device.type != "cpu"
         self.matrices = U if U.dim() == 3 else U[None]
         self.caches = [self._cache(matrix, source) for matrix in self.matrices]
 
     def _cache(self, U: Tensor, source: Tensor) -> Cache:
-        """The sources' keys and values, and room for those of the first tokens.
-
-        Keys of the source lie transposed in memory: a CPU reads them a fifth faster.
-        """
-        config, device = self.model.config, self.device
-        at_once = max(1, ENCODED[device.type] // source.shape[1])
-        parts = [self.model.encode(U, some) for some in source.split(at_once)]
-        kept = []
-        for layer in self.model.decoder:
-            pairs = [layer.cross.keys_values(part.memory, part.layout) for part in parts]
-            keys = torch.cat([keys.mT.contiguous() for keys, _ in pairs]).mT
-            kept.append((keys, torch.cat([values for _, values in pairs])))
+        """The keys and values of the sources, and room for those of the first tokens."""
+        config, encoded = self.model.config, self.model.encode(U, source)
+        pairs = [
+            layer.cross.keys_values(encoded.memory, encoded.layout) for layer in self.model.decoder
+        ]
         size = 2, self.beams * len(source), config.heads, STEP_KEYS, config.d_model // config.heads
-        own = [U.new_zeros(size) for _ in self.model.decoder]
-        return Cache(kept, torch.cat([part.bias for part in parts]), own)
+        return Cache(pairs, encoded.bias, [U.new_zeros(size) for _ in pairs])
 
     def step(self, tokens: Tensor, position: int) -> Tensor:
         """Logits [R, V] after `tokens` [R] at `position`."""
-        layout = Layout(len(tokens), 1, static=self.device.type != "cpu", start=position)
+        layout = Layout(len(tokens), 1, static=self.on_gpu, start=position)
         logits = []
         for U, cache in zip(self.matrices, self.caches, strict=True):
             room = cache.own[0].shape[3]
-            if position >= room:
+            if position == room:
                 cache.own = [pad(kept, (0, 0, 0, room)) for kept in cache.own]
             features = self.model.decode(U, tokens[:, None], layout, cache)
             logits.append(self.model.project(U, features))
         return logits[0] if len(logits) == 1 else torch.stack(logits).mean(0)
 
-    def select(self, sources: Tensor, rows: Tensor) -> None:
-        """Keep some sources, and for each of their rows what was kept of another row."""
+    def leave(self, going: Tensor, position: int) -> Tensor | None:
+        """The places of those that go on, if the others should leave the batch now; else None."""
+        if (position + 1) % LOOK_EVERY[self.on_gpu] or going.sum() > GOING * len(going):
+            return None
+        return going.nonzero()[:, 0]
+
+    def select(self, rows: Tensor, sources: Tensor | None = None) -> None:
+        """Go on in row i with what was kept of row rows[i], and with some sources, or with all."""
         for cache in self.caches:
+            if sources is None and not self.on_gpu:  # most rows stay: only the others are copied
+                moved = (rows != torch.arange(len(rows))).nonzero()[:, 0]
+                for kept in cache.own:
+                    kept.index_copy_(1, moved, kept.index_select(1, rows[moved]))
+                continue
             cache.own = [kept.index_select(1, rows) for kept in cache.own]
-            cache.bias = cache.bias[sources]
-            cache.source = [(k.mT[sources].mT, v[sources]) for k, v in cache.source]
-
-    def reorder(self, rows: Tensor) -> None:
-        """Replace rows by others of the same source. Most stay: on a CPU the others are copied."""
-        to = torch.arange(len(rows), device=self.device)
-        if self.device.type == "cpu":
-            to = (rows != to).nonzero()[:, 0]
-        for cache in self.caches:
-            for kept in cache.own:
-                kept.index_copy_(1, to, kept.index_select(1, rows[to]))
-
-
-def _check(source: Tensor, limit: int) -> None:
-    if source.dim() != 2 or source.shape[1] == 0 or not source.shape[0]:
-        raise ValueError(f"sources must be [B, S] with B, S > 0, found {list(source.shape)}")
-    if limit < 1:
-        raise ValueError(f"the length limit must be 1 or more, found {limit}")
-
-
-def _leave(going: Tensor, position: int) -> Tensor | None:
-    """The places of those that go on, if the others should leave the batch now; else None."""
-    if (position + 1) % LOOK_EVERY[going.device.type] or going.sum() > GOING * len(going):
-        return None
-    return going.nonzero()[:, 0]
+            if sources is not None:
+                cache.bias = cache.bias[sources]
+                cache.source = [(keys[sources], values[sources]) for keys, values in cache.source]
 
 
 @torch.inference_mode()
@@ -121,18 +109,16 @@ def greedy(model: Transformer, U: Tensor, source: Tensor, limit: int) -> Tensor:
     Raises:
         ValueError: no sources, or a limit below 1.
     """
-    _check(source, limit)
-    with torch.inference_mode(False):
+    steps = _Steps(model, U, source, limit)
+    with torch.inference_mode(False):  # the answers may be changed in place, and trained on
         output = torch.zeros(len(source), limit, dtype=torch.int64, device=source.device)
-    steps = _Steps(model, U, source)
     active = torch.arange(len(source), device=source.device)
-    tokens = torch.full_like(active, START)
-    going = torch.ones_like(active, dtype=torch.bool)
+    tokens, going = torch.full_like(active, START), torch.ones_like(active, dtype=torch.bool)
     for position in range(limit):
         tokens = steps.step(tokens, position).argmax(dim=-1)
         going = going & (tokens != END)
         output[active, position] = tokens * going
-        rows = _leave(going, position)
+        rows = steps.leave(going, position)
         if rows is not None:
             if not len(rows):
                 break
@@ -157,9 +143,7 @@ def beam(
     score at least as high as its best unfinished one does now. With size 1 this is greedy decoding.
 
     Args:
-        U: [V, D], or [any number, V, D]: the logits are then the mean under all of them.
-        source: int64 [B, S], padded with 0.
-        limit: largest number of tokens produced, the end token included.
+        U, source, limit: as for `greedy`.
         size: K, the number of beams.
         published: search as the paper's published code does. All of the 2 × K continuations that
             end are finished, and a source is settled when its best unfinished sequence could not
@@ -172,14 +156,13 @@ def beam(
     Raises:
         ValueError: no sources, or a limit or size below 1.
     """
-    _check(source, limit)
     if size < 1:
         raise ValueError(f"the beam size must be 1 or more, found {size}")
     B, K, device = len(source), size, source.device
+    steps, active = _Steps(model, U, source, limit, K), torch.arange(B, device=device)
     with torch.inference_mode(False):
         found = torch.zeros(B, K, limit, dtype=torch.int64, device=device)
         found_scores = torch.full((B, K), -torch.inf, dtype=U.dtype, device=device)
-    steps, active = _Steps(model, U, source, K), torch.arange(B, device=device)
     going = torch.ones_like(active, dtype=torch.bool)  # is not settled
     tokens, scores = torch.full((B, K), START, device=device), found_scores.clone()
     scores[:, 0] = 0.0  # all beams start alike: only one of them counts
@@ -205,16 +188,17 @@ def beam(
 
         length = limit if published else position + 1
         going = going & (finished_scores[:, -1] < scores[:, 0] / length)
-        rows = _leave(going, position)
+        rows = steps.leave(going, position)
         if rows is None:
-            steps.reorder(came_from.flatten())
+            steps.select(came_from.flatten())
             continue
         found[active], found_scores[active] = finished, finished_scores
         if not len(rows):
             return found, found_scores
-        steps.select(rows, came_from[rows].flatten())
+        steps.select(came_from[rows].flatten(), rows)
+        state = active, going, tokens, scores, prefixes, finished, finished_scores
         active, going, tokens, scores, prefixes, finished, finished_scores = (
-            x[rows] for x in (active, going, tokens, scores, prefixes, finished, finished_scores)
+            x[rows] for x in state
         )
     none = finished_scores[:, :1].isinf()  # at the limit: take what there is
     found[active] = torch.where(none[..., None], prefixes, finished)
@@ -269,14 +253,11 @@ class Solver:
 
     def can_read(self, formula: str) -> bool:
         """Whether the network has an embedding for every token, and a position for it."""
-        if not set(formula) <= set(self.vocabulary.tokens):
-            return False
-        model = self.network.model
-        if not model.config.tree_positions or len(formula) <= model.config.d_model // 2:
-            return True
-        tokens = torch.tensor([self.vocabulary.encode(formula)], device=self.U.device)
+        model, known = self.network.model, set(formula) <= set(self.vocabulary.tokens)
+        if not known or not model.config.tree_positions or len(formula) <= model.deepest:
+            return known
         try:
-            model.tree_paths(tokens)
+            model.tree_paths(torch.tensor([self.vocabulary.encode(formula)], device=self.U.device))
         except ValueError:
             return False
         return True
@@ -307,7 +288,7 @@ class Solver:
 
     def _decode(self, formulas: list[str]) -> list[list[str]]:
         """The answers of all beams to different formulas in order of length."""
-        found, at_once = [], DECODED[self.U.device.type]
+        found, at_once = [], DECODED[self.U.device.type != "cpu"]
         with tqdm(total=len(formulas), disable=not self.progress, unit="formula") as bar:
             while len(found) < len(formulas):
                 longest = len(formulas[min(len(found) + 255, len(formulas) - 1)]) + 1

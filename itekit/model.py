@@ -368,6 +368,7 @@ class Transformer(nn.Module):
 
     Attributes:
         static: train with static layouts on a CPU too.
+        deepest: the most branches that tree positions hold.
 
     Raises:
         ValueError: tree positions without `operands`.
@@ -378,6 +379,7 @@ class Transformer(nn.Module):
         if config.tree_positions and not operands:
             raise ValueError("tree positions need the number of operands of each token")
         self.config, self.static = config, False
+        self.deepest = min(config.d_model // 2, MAX_TREE_DEPTH)
         self.register_buffer("operands", torch.tensor([*operands, 0]), persistent=False)
         self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))
@@ -398,9 +400,8 @@ class Transformer(nn.Module):
         return self.embed(U, layout.pack(tokens))
 
     def tree_paths(self, tokens: Tensor) -> Tensor:
-        """`tree_paths` of tokens [B, S]; ValueError: deeper than D / 2 branches."""
-        operands = self.operands[tokens.clamp(max=len(self.operands) - 1)]
-        return tree_paths(operands, min(self.config.d_model // 2, MAX_TREE_DEPTH))
+        """`tree_paths` of tokens [B, S]; ValueError: more branches than `deepest`."""
+        return tree_paths(self.operands[tokens.clamp(max=len(self.operands) - 1)], self.deepest)
 
     def encode(
         self,
