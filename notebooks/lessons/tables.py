@@ -19,7 +19,6 @@ from itekit.logic.semantics import (
     DEPENDS,
     FAILS,
     HOLDS,
-    LARGEST_TABLE,
     EmptyTraceError,
     evaluate_symbolic,
     example_words,
@@ -153,8 +152,8 @@ def status_item(formula: str, trace: str) -> StatusTable | str:
 
 def _free(formula: Formula, assignment: Assignment) -> list[str]:
     free = [name for name in formula.propositions if name not in assignment]
-    if len(free) > LARGEST_TABLE:
-        raise ValueError(f"{len(free)} propositions are left free, at most {LARGEST_TABLE} can be")
+    if len(free) > (most := truth_tables.LARGEST):
+        raise ValueError(f"{len(free)} propositions are left free, at most {most} can be")
     return free
 
 
