@@ -15,8 +15,11 @@ import platform
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
+from typing import BinaryIO
 
 from tqdm import tqdm
 
@@ -73,22 +76,26 @@ def generate(
         pairs = recipe.derive(read_set(source.name, source.scale, seed=source.seed))
         with locked(output):
             return _publish(recipe, output, pairs, {})
-    start = time.process_time()
+    start, late = time.process_time(), frozenset(time_outs or ())
     limit = recipe.cpu_seconds * (1 if time_outs is None else PATIENCE)
     key = json.dumps([asdict(recipe), time_outs, itekit.__version__, versions(TOOLS)])
-    with Pool(workers, client) as pool, locked(output):
-        labels = _Labels(output / ANSWERS, key, pool, limit)
-        with labels, tqdm(total=recipe.count, desc=recipe.name, disable=progress is None) as bar:
-            drawing = Drawing(recipe)
-            while drawn := drawing.next_round():
-                known = set(time_outs or ())
-                made = labels.of(recipe, [formula for _, formula in drawn if formula not in known])
-                for number, formula in drawn:
-                    answer = TIME_OUT if formula in known else next(made)
-                    if answer == TIME_OUT and time_outs is not None and formula not in known:
-                        raise RuntimeError(f"{formula} ran out of {limit} s, unlike before")
-                    drawing.record(number, formula, answer)
-                    bar.update(answer not in NO_LABEL)
+    with (
+        Pool(workers, client) as pool,
+        locked(output),
+        _answers(output / ANSWERS, key) as (file, kept),
+        tqdm(total=recipe.count, desc=recipe.name, disable=progress is None) as bar,
+    ):
+        drawing = Drawing(recipe)
+        while drawn := drawing.next_round():
+            todo = [formula for _, formula in drawn if formula not in late]
+            found = [answer for _, answer in zip(todo, kept, strict=False)]
+            labels = chain(found, _labels(recipe, todo[len(found) :], pool, limit, file))
+            for number, formula in drawn:
+                answer = TIME_OUT if formula in late else next(labels)
+                if answer == TIME_OUT and time_outs is not None and formula not in late:
+                    raise RuntimeError(f"{formula} ran out of {limit} s, unlike in the manifest")
+                drawing.record(number, formula, answer)
+                bar.update(answer not in NO_LABEL)
         spent = round(pool.spent + time.process_time() - start, 1)
         facts = drawing.facts() | {"workers": pool.workers, "cpu_seconds": spent}
         pairs = _divide(recipe, [pair for part in drawing.kept for pair in part])
@@ -128,46 +135,38 @@ def regenerate(manifest: Path, output: Path | None = None, **options) -> Path:
     return output
 
 
-class _Labels:
-    """What comes for each formula, in order; a file keeps it, one answer a line.
+@contextmanager
+def _answers(path: Path, key: str) -> Iterator[tuple[BinaryIO, Iterator[str]]]:
+    """A file of answers, one a line, open for more, and those that it holds already.
 
     Its first line says what decides the answers, so that a changed recipe or another version of a
-    tool never finds answers that are not its own.
+    tool never finds answers that are not its own. A last line that is not whole is taken off.
     """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+    with open(descriptor, "r+b", buffering=0) as file:
+        first, *kept = file.read().split(b"\n")[:-1] or [b""]
+        if first != key.encode():
+            first, kept = key.encode(), []
+            file.truncate(0)
+            file.seek(0)
+            file.write(first + b"\n")
+        file.truncate(sum(len(line) + 1 for line in (first, *kept)))
+        file.seek(0, os.SEEK_END)
+        yield file, iter([line.decode() for line in kept])
 
-    def __init__(self, path: Path, key: str, pool: Pool, limit: float):
-        self._pool, self._limit = pool, limit
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
-        self._file = open(os.open(path, flags, 0o644), "r+b", buffering=0)  # noqa: SIM115
-        kept = self._file.read().split(b"\n")[:-1]  # the last line is not whole
-        if kept[:1] != [key.encode()]:
-            self._file.truncate(0)
-            self._file.seek(0)
-            self._file.write(key.encode() + b"\n")
-            kept = kept[:0]
-        else:
-            self._file.truncate(sum(len(line) + 1 for line in kept))
-            self._file.seek(0, os.SEEK_END)
-        self._kept = iter([line.decode() for line in kept[1:]])
 
-    def __enter__(self) -> "_Labels":
-        return self
-
-    def __exit__(self, *_) -> None:
-        self._file.close()
-
-    def of(self, recipe: Recipe, formulas: list[str]) -> Iterator[str]:
-        """The label of each formula, or one of NO_LABEL."""
-        known = [answer for _, answer in zip(formulas, self._kept, strict=False)]
-        yield from known
-        rest = formulas[len(known) :]
-        items = [(f"itekit.tasks.{recipe.task}:solve", text, recipe.method) for text in rest]
-        answers = self._pool.run(call, items, limit=self._limit)
-        for formula, answer in zip(rest, answers, strict=True):
-            if answer is None:
-                answer = UNSATISFIABLE if recipe.task == "ltl" else classify(formula)
-            self._file.write(answer.encode() + b"\n")
-            yield answer
+def _labels(
+    recipe: Recipe, formulas: list[str], pool: Pool, limit: float, file: BinaryIO
+) -> Iterator[str]:
+    """The label of each formula, or one of NO_LABEL; each is written as soon as it is there."""
+    items = [(f"itekit.tasks.{recipe.task}:solve", text, recipe.method) for text in formulas]
+    answers = pool.run(call, items, limit=limit)
+    for formula, answer in zip(formulas, answers, strict=True):
+        if answer is None:
+            answer = UNSATISFIABLE if recipe.task == "ltl" else classify(formula)
+        if answer != TIME_OUT or limit == recipe.cpu_seconds:  # else it is an error
+            file.write(answer.encode() + b"\n")
+        yield answer
 
 
 def _divide(recipe: Recipe, pairs: list[Pair]) -> dict[str, list[Pair]]:
