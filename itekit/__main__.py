@@ -164,6 +164,18 @@ def at_least(least: int, kind: type = int):
     return number
 
 
+OPTIONS = {  # that several commands have
+    "name": {"help": "an experiment, such as copying-5-10/proposed"},
+    "--scale": {"help": "smoke, lab or paper; default: ITEKIT_SCALE, else lab"},
+    "--seed": {"type": at_least(0), "default": 0},
+    "--device": {"help": "cpu or cuda; default: cuda where there is one"},
+    "--threads": {"type": at_least(1), "help": "CPU threads"},
+    "--directory": {"metavar": "DIR", "help": "where to write"},
+    "--checkpoint": {"metavar": "FILE", "help": "default: the own or the shipped run"},
+    "--dask": {"metavar": "ADDRESS", "help": "the scheduler of a Dask cluster"},
+}
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line."""
 
@@ -176,24 +188,15 @@ def make_parser() -> Parser:
     parser = Parser(prog="itekit", description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     count, positive = at_least(1), at_least(1, float)
-    options = {
-        "name": {"help": "an experiment, such as copying-5-10/proposed"},
-        "--scale": {"help": "smoke, lab or paper; default: ITEKIT_SCALE, else lab"},
-        "--seed": {"type": at_least(0), "default": 0},
-        "--device": {"help": "cpu or cuda; default: cuda where there is one"},
-        "--threads": {"type": count, "help": "CPU threads"},
-        "--directory": {"metavar": "DIR", "help": "where to write"},
-        "--checkpoint": {"metavar": "FILE", "help": "default: the own or the shipped run"},
-        "--dask": {"metavar": "ADDRESS", "help": "the scheduler of a Dask cluster"},
-    }
-    network = "name --scale --seed --device --directory --threads"
+    compute = "--scale --device --threads"
+    network = f"name --seed --directory {compute}"
 
     def command(name: str, function, text: str, shared: str = ""):
         """Add a command: a function or "module:function", its help, and shared options."""
         added = commands.add_parser(name, help=text, description=text)
         added.set_defaults(function=function)
         for option in shared.split():
-            added.add_argument(option, **options[option])
+            added.add_argument(option, **OPTIONS[option])
         return added.add_argument
 
     add = command("run", run, "execute a notebook headless, with parameters")
@@ -224,8 +227,7 @@ def make_parser() -> Parser:
     add = command("redraw", redraw, "solve with several random embeddings, and verify", network)
     add("--tries", type=count, default=10, help="default: 10")
 
-    text = "the copying search: train and evaluate the settings that are missing"
-    add = command("search", search, text, "--scale --device --threads --dask")
+    add = command("search", search, "go on with the copying search", f"{compute} --dask")
     add("--workers", type=count, default=1, help="settings at a time; default: 1")
     add("--only", type=at_least(0), metavar="N", help="at most N settings")
     add("--directory", metavar="DIR", help="of the result; default: data/results")
@@ -243,7 +245,7 @@ def make_parser() -> Parser:
     text, function = "measure how long Spot takes to solve", "itekit.datasets.solving_time"
     command("solving-time", f"{function}:measure_command", text, "--scale --seed --directory")
     text = "measure what the embeddings cost"
-    command("efficiency", efficiency, text, "--scale --device --threads --directory")
+    command("efficiency", efficiency, text, f"{compute} --directory")
 
     text = "evaluate a language model on the same problems"
     add = command("llm", "itekit.llm:llm_command", text, "--scale --directory")
@@ -260,8 +262,7 @@ def make_parser() -> Parser:
     add("--parallel", type=count, default=1, help="questions at a time; default: 1")
     add("--threads", type=count, default=1, help="of the offline model; default: 1")
 
-    text = "say what works here, and how to mend the rest"
-    command("doctor", "itekit.doctor:main", text)
+    command("doctor", "itekit.doctor:main", "say what works here, and how to mend the rest")
     return parser
 
 

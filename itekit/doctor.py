@@ -72,9 +72,8 @@ def python_problem(version):
         return None
     return (
         f"itekit needs Python {OLDEST[0]}.{OLDEST[1]} to {NEWEST[0]}.{NEWEST[1]}; this one is "
-        f"{version[0]}.{version[1]} ({sys.executable}). Install one in that range (Debian and "
-        f"Ubuntu: apt install python3.12 python3.12-venv; any system: pyenv, uv or conda) and "
-        f"name it: make run PYTHON=python3.12"
+        f"{version[0]}.{version[1]} ({sys.executable}). Install one in that range (apt install "
+        f"python3.12 python3.12-venv, pyenv, uv, conda) and name it: make run PYTHON=python3.12"
     )
 
 
@@ -83,24 +82,11 @@ def spot_note(system, machine, libc="glibc", version="2.36"):
     numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
     if (system, machine, libc) == ("Linux", "x86_64", "glibc") and numbers >= GLIBC:
         return None
-    here = f"{system} {machine}" + (f", {libc or 'unknown C library'} {version}" * bool(version))
     return (
-        f"Spot (the LTL library) has no ready-made wheel for this machine ({here}): only for Linux "
-        f"x86_64 with glibc {GLIBC[0]}.{GLIBC[1]} or newer. The copying notebooks work without it. "
-        f"For the LTL notebooks, make a conda environment with the package `spot` of conda-forge, "
-        f"or work on another machine, in a container, or on Binder."
-    )
-
-
-def disk_problem(folder, free, needed):
-    """A message when `free` bytes in `folder` are fewer than `needed`, else None."""
-    if free >= needed:
-        return None
-    return (
-        f"Not enough disk space in {folder}: {needed / GB:.1f} GB needed, {free / GB:.1f} GB free. "
-        f"On Linux the standard torch brings the CUDA libraries, which are most of it. Without a "
-        f"GPU, the CPU build needs less: make run REQUIREMENTS=binder/requirements.txt. Or free "
-        f"some space, or point TMPDIR at a larger disk if the folder is the temporary one."
+        f"Spot (the LTL library) has no ready-made wheel for this machine ({system} {machine} "
+        f"{libc} {version}): only for Linux x86_64 with glibc {GLIBC[0]}.{GLIBC[1]} or newer. The "
+        f"copying notebooks work without it. For the LTL notebooks use conda-forge's package "
+        f"`spot`, a container, or Binder."
     )
 
 
@@ -110,11 +96,9 @@ def setup_problems(environment, requirements):
     try:
         __import__("ensurepip"), __import__("venv")
     except ImportError as error:
-        name = f"python{sys.version_info[0]}.{sys.version_info[1]}"
         found.append(
             f"This Python ({sys.executable}) cannot make an environment: {error}. On Debian and "
-            f"Ubuntu: apt install {name}-venv. Otherwise use a Python that has it: make run "
-            f"PYTHON=/path/to/{name}"
+            f"Ubuntu: apt install python3-venv. Otherwise: make run PYTHON=/path/to/another/python3"
         )
     system, machine = platform.system(), platform.machine()
     note = spot_note(system, machine, *platform.libc_ver())
@@ -132,7 +116,13 @@ def setup_problems(environment, requirements):
         if os.stat(folder).st_dev == os.stat(temporary).st_dev:
             needed, download = needed + download, 0
         for place, size in ((folder, needed), (temporary, download)):
-            found.append(disk_problem(place, shutil.disk_usage(place).free, size))
+            free = shutil.disk_usage(place).free
+            found.append(
+                f"Not enough disk space in {place}: {size / GB:.1f} GB needed, {free / GB:.1f} GB "
+                f"free. Most of it are torch's CUDA libraries. Without a GPU, the CPU build needs "
+                f"less: make run REQUIREMENTS=binder/requirements.txt. TMPDIR names another folder "
+                f"for temporary files." * (free < size)
+            )
     return [message for message in found if message]
 
 

@@ -10,6 +10,7 @@ that several processes can start at the same time.
 """
 
 import ast
+import contextlib
 import difflib
 import os
 import uuid
@@ -20,7 +21,6 @@ from itekit.files import read_json, write_text
 FIGURE = "application/vnd.plotly.v1+json"
 PANEL = "application/vnd.jupyter.widget-view+json"
 NO_PANEL = "(a panel of controls: run this cell in JupyterLab to use it)"
-LONGEST_SOCKET = 90  # characters of a connection file's path: a socket's may have 107 in all
 
 
 class ParameterError(ValueError):
@@ -44,12 +44,10 @@ def assigned(source: str) -> dict:
     found = {}
     for node in ast.parse(source).body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        for target in targets:
-            if isinstance(target, ast.Name):
-                try:
-                    found[target.id] = ast.literal_eval(node.value)
-                except ValueError:
-                    found[target.id] = None
+        for target in (target for target in targets if isinstance(target, ast.Name)):
+            found[target.id] = None
+            with contextlib.suppress(ValueError):
+                found[target.id] = ast.literal_eval(node.value)
     return found
 
 
@@ -134,18 +132,17 @@ def run_notebook(
         FileNotFoundError: no such notebook.
         NotebookFailedError: names the cell that failed.
     """
+    import papermill
+    from jupyter_client import AsyncKernelManager
+    from nbclient.exceptions import CellTimeoutError, DeadKernelError
+    from papermill.exceptions import PapermillExecutionError
+
     path, output = Path(path).absolute(), Path(output).absolute()
     if path.suffix != ".ipynb" or output.suffix != ".ipynb":
         raise ValueError(f"expected files that end in .ipynb; found {path.name} and {output.name}")
     if path.resolve() == output.resolve():
         raise ValueError(f"the output would overwrite the notebook itself: {output}")
     check_parameters(path, parameters or {})
-
-    import papermill
-    from jupyter_client import AsyncKernelManager
-    from nbclient.exceptions import CellTimeoutError, DeadKernelError
-    from papermill.exceptions import PapermillExecutionError
-
     output.parent.mkdir(parents=True, exist_ok=True)
     partial = output.with_name(f".{output.stem}.{os.getpid()}.partial.ipynb")
     failed = output.with_name(f"{output.stem}.failed.ipynb")
@@ -232,22 +229,22 @@ def write_page(executed: str | Path, page: str | Path) -> Path:
 
 
 def private(manager: type) -> type:
-    """A kernel manager whose kernels talk through sockets in the file system that are theirs alone.
+    """A class of kernel managers whose kernels talk through sockets in the file system.
 
     A kernel's ports are chosen before it opens them; where another process takes one in between,
     the kernel dies before its first answer.
     """
     from jupyter_core.paths import jupyter_runtime_dir
 
-    class PrivateKernelManager(manager):
+    class Private(manager):
         def __init__(self, **options):
             file = Path(jupyter_runtime_dir()) / f"kernel-{uuid.uuid4().hex[:16]}.json"
-            if os.name == "posix" and len(str(file)) <= LONGEST_SOCKET:
+            if os.name == "posix" and len(str(file)) <= 90:  # a socket's path may have 107
                 file.parent.mkdir(parents=True, exist_ok=True)
                 options |= {"transport": "ipc", "connection_file": str(file)}
             super().__init__(**options)
 
-    return PrivateKernelManager
+    return Private
 
 
 def pytest_configure() -> None:
