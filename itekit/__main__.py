@@ -261,7 +261,6 @@ def make_parser() -> Parser:
     add("--timeout", type=positive, default=120, metavar="S", help="default: 120")
     add("--parallel", type=count, default=1, help="questions at a time; default: 1")
     add("--threads", type=count, default=1, help="of the offline model; default: 1")
-
     command("doctor", "itekit.doctor:main", "say what works here, and how to mend the rest")
     return parser
 

@@ -64,16 +64,6 @@ def test_parts_of_notebooks_exist():
         assert {part for part in parts if part} <= set(headings), (number, parts)
 
 
-def test_sections_named_by_their_heading_exist():
-    for number, heading in re.findall(r'\b(\d\d) "([^"]+)"', FLAT):
-        assert re.search(rf"^#+ {re.escape(heading)}$", "\n".join(markdown(number)), re.M)
-
-
-def test_files_named_exist():
-    named = re.findall(r"`((?:notebooks|itekit|binder|data)/[\w/.]*)`", TEXT)
-    assert named and all((FOLDER.parent / name).exists() for name in named)
-
-
 def test_the_table_of_exercises_is_complete_and_as_the_notebooks_say():
     rows = re.findall(r"^\| (\d\d) `(\w+)` \| ([●○]{3}) (\d+) \| .+ \|$", TEXT, re.M)
     assert {(n, name): (rank, int(minutes)) for n, name, rank, minutes in rows} == EXERCISES
@@ -81,15 +71,6 @@ def test_the_table_of_exercises_is_complete_and_as_the_notebooks_say():
     for number, name in EXERCISES:
         lesson = importlib.import_module(f"lessons.lesson_{number}")
         assert isinstance(getattr(lesson, f"check_{name}"), Exercise)
-
-
-def test_home_work_is_exercises():
-    home = re.findall(r"Home: (.*?)(?= - \*\*| \*\*What)", FLAT)
-    names = {name for _, name in EXERCISES}
-    assert len(home) == 3
-    for work in home:
-        given = re.findall(r"`(\w+)`", work)
-        assert given and set(given) <= names
 
 
 # minutes
@@ -300,15 +281,6 @@ def test_claims_are_those_of_the_results(first, second, column, said):
     signed = difference(first, second, column)
     without = [value.lstrip("+−") for value in signed]
     assert said.format(s=signed, u=[value.lstrip("+") for value in signed], w=without) in FLAT
-
-
-def test_the_order_of_methods_is_as_told():
-    correct = {name: counts(name)["correct"][0] for name in NAMES}
-    fall = 100 * (correct["ltl/plain"] - correct["ltl-perturbed/plain"]) / 2000
-    assert f"plain loses {fall:.0f} points" in FLAT
-    limited = {name: correct[f"ltl-limited/{name}"] for name in RUNS["ltl-limited"]}
-    assert min(limited, key=limited.get) == "proposed"
-    assert counts("ltl/plain")["new: correct"][0] == 0
 
 
 def test_copying_figures_are_those_of_the_results():
