@@ -1,6 +1,9 @@
-"""Files that are whole or not there, one reader of JSON, and where a result comes from.
+"""Files that are whole or not there, checkpoints and logs, and where a result comes from.
 
-Everything is written beside its final name, synced, then renamed.
+Everything is written beside its final name, synced, then renamed. A checkpoint is safetensors:
+every tensor under a dotted name ("model.encoder.0...", "embedding.learned", "loss.scale") and one
+metadata entry, "itekit", with JSON that says what the run was. Nothing is ever pickled. This file
+loads torch only where a checkpoint is read or written.
 """
 
 import contextlib
@@ -17,6 +20,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
+FORMAT, LOG = 1, "log.jsonl"
 STALE = 3600  # seconds after which a temporary file must be a killed run's
 
 
@@ -100,6 +104,95 @@ def locked(directory: Path):
         raise BlockingIOError(error.errno, f"{directory}: another process works here") from None
     finally:
         os.close(descriptor)
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be used; the message names the file and what was expected."""
+
+
+def save_checkpoint(path: Path, modules: dict, metadata: dict, tensors=None, dtype=None) -> None:
+    """Write modules, further tensors and JSON metadata to `path`, atomically.
+
+    Args:
+        modules: {name: nn.Module}; tensors: {name: Tensor}.
+        dtype: what the modules' floating-point tensors are rounded to; default: nothing.
+
+    Raises:
+        OSError: the file cannot be written, the disk is full.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
+    state = {
+        f"{name}.{key}": value.detach().to("cpu", dtype if value.is_floating_point() else None)
+        for name, module in modules.items()
+        for key, value in module.state_dict().items()
+    }
+    state |= {key: value.detach().to("cpu") for key, value in (tensors or {}).items()}
+    state = {key: value.contiguous() for key, value in state.items()}
+    with atomic_path(path) as temporary:
+        try:
+            save_file(state, temporary, {"itekit": json.dumps({"format": FORMAT, **metadata})})
+        except SafetensorError as error:
+            raise OSError(f"{path} was not written (is the disk full?): {error}") from error
+
+
+def read_checkpoint(path: Path) -> tuple[dict, dict]:
+    """All tensors of a checkpoint by name, and its metadata.
+
+    Raises:
+        CheckpointError: no such file, truncated, not a checkpoint of this kit, or a newer format.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    if not Path(path).is_file():
+        raise CheckpointError(f"{path}: no such checkpoint")
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = json.loads((file.metadata() or {}).get("itekit", "null"))
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    except (SafetensorError, ValueError, RecursionError, OSError) as error:
+        raise CheckpointError(f"{path}: damaged or truncated checkpoint ({error})") from None
+    if not isinstance(metadata, dict):
+        raise CheckpointError(f"{path}: a safetensors file, but not a checkpoint of itekit")
+    if (found := metadata.pop("format", None)) != FORMAT:
+        raise CheckpointError(f"{path}: expected checkpoint format {FORMAT}, found {found}")
+    return tensors, metadata
+
+
+def check_tensors(path: Path, expected: dict, found: dict) -> None:
+    """Raise CheckpointError unless both hold the same names and shapes, and `found` no NaN."""
+    for name in sorted(expected.keys() | found.keys()):
+        shapes = [list(d[name].shape) if name in d else "none" for d in (expected, found)]
+        if shapes[0] != shapes[1]:
+            raise CheckpointError(
+                f"{path}: tensor {name}: expected shape {shapes[0]}, found {shapes[1]}"
+            )
+        if not found[name].isfinite().all():
+            raise CheckpointError(f"{path}: tensor {name}: expected finite numbers, found others")
+
+
+def read_log(directory: Path) -> list[dict]:
+    """The records of a run's log.jsonl, none if there is no such file.
+
+    A record has "step", "loss" (the mean since the record before), "learning_rate",
+    "tokens_per_second", with AdaCos "scale", and at validation "validation_loss",
+    "validation_accuracy" and, for copying, "validation_edit_distance" (of strings of the
+    evaluation grid's greatest length). A half-written last line is left out.
+
+    Raises:
+        ValueError: a damaged line, with its number.
+    """
+    path, records = Path(directory) / LOG, []
+    if not path.exists():
+        return []
+    text = path.read_text(encoding="utf-8", errors="replace")
+    for number, line in enumerate(text.split("\n")[:-1], 1):
+        try:
+            records.append({"step": json.loads(line)["step"]} | json.loads(line))
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise ValueError(f"{path}, line {number}: damaged record ({error!r})") from None
+    return records
 
 
 def provenance(device="cpu", packages: Iterable[str] = ("itekit", "torch", "numpy")) -> dict:

@@ -25,12 +25,11 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 from tqdm.auto import tqdm
 
-from itekit import checkpoints
-from itekit.checkpoints import LOG, CheckpointError, parameters, read_log
+from itekit import files
 from itekit.data import Batch, copying_batch, stream
 from itekit.decoding import copy_strings
-from itekit.experiments import CopyingExperiment, Experiment
-from itekit.files import locked, naming_full_disk, provenance, write_text
+from itekit.experiments import CopyingExperiment, Experiment, from_json
+from itekit.files import LOG, CheckpointError, check_tensors, read_checkpoint, read_log
 from itekit.losses import AdaCos, CrossEntropy
 from itekit.model import Dropout, Transformer
 from itekit.random_vectors import seeded
@@ -38,6 +37,7 @@ from itekit.tasks.copying import edit_distances
 from itekit.vocabulary import Vocabulary
 
 CHECKPOINT, FINISHED = "checkpoint.safetensors", "model.safetensors"
+STATE = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps for each parameter
 PRECISIONS = ("float32", "bfloat16")
 LENGTHS = 8  # on a GPU lengths are rounded up to a multiple
 VALIDATION_SEED = 1_000_033  # for choices: the strings and draws of a test stay unseen
@@ -142,7 +142,7 @@ class Network:
     def save(self, path: Path, extra: dict | None = None, tensors=None, dtype=None) -> None:
         """Write a checkpoint, atomically; see `files.save_checkpoint`."""
         metadata = {"experiment": self.experiment.to_json(), "trained": self.trained}
-        checkpoints.save_checkpoint(path, self.modules, metadata | (extra or {}), tensors, dtype)
+        files.save_checkpoint(path, self.modules, metadata | (extra or {}), tensors, dtype)
 
     @classmethod
     def load(cls, path: Path, experiment: Experiment | None = None) -> "Network":
@@ -156,8 +156,8 @@ class Network:
             CheckpointError: missing, damaged, of other settings than expected, or with weights
                 that are not finite.
         """
-        tensors, metadata = checkpoints.read_checkpoint(path)
-        network = cls.build(checkpoints.read_settings(path, metadata, experiment))
+        tensors, metadata = read_checkpoint(path)
+        network = cls.build(read_settings(path, metadata, experiment))
         network.fill(path, tensors)
         network.trained = metadata.get("trained", {})
         return network.train(False)
@@ -167,8 +167,35 @@ class Network:
         for name, module in self.modules.items():
             known = {k: v for k, v in tensors.items() if k.startswith(f"{name}.")}
             expected = {f"{name}.{k}": v for k, v in module.state_dict().items()}
-            checkpoints.check_tensors(path, expected, known)
+            check_tensors(path, expected, known)
             module.load_state_dict({k.removeprefix(f"{name}."): v for k, v in known.items()})
+
+
+def read_settings(path: Path, metadata: dict, expected: Experiment | None) -> Experiment:
+    """The experiment to rebuild a checkpoint by: `expected` if the weights are of such a run."""
+    try:
+        found = metadata["experiment"]
+        if expected is None:
+            return from_json(found)
+        of_its_kind = set(found) <= set(expected.to_json())
+        saved = type(expected).from_json(found) if of_its_kind else from_json(found)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CheckpointError(f"{path}: no readable settings ({error!r})") from error
+    wanted, saved = _flat(expected.to_json()), _flat(saved.to_json())
+    for name in wanted:
+        if wanted[name] != saved.get(name) and name.split(".")[0] not in expected.EVALUATION:
+            raise CheckpointError(
+                f"{path}: a run with other settings: expected {name} {wanted[name]}, "
+                f"found {saved.get(name)}; choose another file or directory"
+            )
+    return expected
+
+
+def _flat(value: dict, prefix: str = "") -> dict:
+    flat = {}
+    for key, v in value.items():
+        flat |= _flat(v, f"{prefix}{key}.") if isinstance(v, dict) else {prefix + key: v}
+    return flat
 
 
 def learning_rate(step: int, steps: int, peak: float, warmup: int) -> float:
@@ -187,6 +214,33 @@ def adamw(modules: list[nn.Module], peak: float) -> torch.optim.AdamW:
         {"params": [p for p in trained if p.dim() <= 1], "weight_decay": 0.0},
     ]
     return torch.optim.AdamW(groups, lr=peak, betas=(0.9, 0.95), eps=1e-8, fused=True)
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimiser's state as tensors under the names "optimizer.NUMBER.KEY"."""
+    return {
+        f"optimizer.{i}.{key}": optimizer.state[p][key]
+        for i, p in enumerate(parameters(optimizer))
+        for key in STATE
+    }
+
+
+def load_optimizer(path: Path, optimizer: torch.optim.Optimizer, tensors: dict) -> None:
+    """Put back what `optimizer_tensors` gave; CheckpointError names a tensor that is wrong."""
+    found = {name: x for name, x in tensors.items() if name.startswith("optimizer.")}
+    expected = {
+        f"optimizer.{i}.{key}": torch.zeros(()) if key == "step" else p
+        for i, p in enumerate(parameters(optimizer))
+        for key in STATE
+    }
+    check_tensors(path, expected, found)
+    for i, p in enumerate(parameters(optimizer)):
+        optimizer.state[p] = {k: found[f"optimizer.{i}.{k}"].to(p.device) for k in STATE}
+
+
+def parameters(optimizer: torch.optim.Optimizer) -> list[nn.Parameter]:
+    """All trained parameters, in the order of the optimiser."""
+    return [p for group in optimizer.param_groups for p in group["params"]]
 
 
 class Trainer:
@@ -262,13 +316,13 @@ class Trainer:
             unit="step",
             desc=self.experiment.name,
         )
-        with locked(self.directory), bar:
+        with files.locked(self.directory), bar:
             kept = [r for r in read_log(self.directory) if r["step"] <= self.step]
-            write_text(self.directory / LOG, "".join(json.dumps(r) + "\n" for r in kept))
+            files.write_text(self.directory / LOG, "".join(json.dumps(r) + "\n" for r in kept))
             self.network.train()
             while self.step < last:
                 record = self._interval(last, bar)
-                with naming_full_disk(log := self.directory / LOG), open(log, "a") as file:
+                with files.naming_full_disk(log := self.directory / LOG), open(log, "a") as file:
                     file.write(json.dumps(record) + "\n")
                 bar.set_postfix(loss=f"{record['loss']:.4f}")
                 if self.step % config.checkpoint_every == 0 or self.step == last:
@@ -341,17 +395,17 @@ class Trainer:
         if not all(p.isfinite().all() for p in parameters(self.optimizer)):
             self._diverged(f"a weight is infinite or not a number after step {self.step}")
         extra = {"step": self.step, "seconds": self.seconds, "executed": self.executed}
-        state = checkpoints.optimizer_tensors(self.optimizer)
+        state = optimizer_tensors(self.optimizer)
         self.network.save(self.directory / CHECKPOINT, extra, state)
 
     def _resume(self) -> None:
         path = self.directory / CHECKPOINT
-        tensors, metadata = checkpoints.read_checkpoint(path)
-        checkpoints.read_settings(path, metadata, self.experiment)
+        tensors, metadata = read_checkpoint(path)
+        read_settings(path, metadata, self.experiment)
         if not isinstance(metadata.get("step"), int):
             raise CheckpointError(f"{path}: a network without the state of its training")
         self.network.fill(path, tensors)
-        checkpoints.load_optimizer(path, self.optimizer, tensors)
+        load_optimizer(path, self.optimizer, tensors)
         self.step, self.seconds = metadata["step"], metadata["seconds"]
         self.executed = metadata.get("executed", [])
 
@@ -361,7 +415,7 @@ class Trainer:
             "seconds": round(self.seconds, 1),
             "threads": torch.get_num_threads(),
             "executed": self.executed,
-            **provenance(self.device),
+            **files.provenance(self.device),
         }
         self.network.save(self.directory / FINISHED)
 

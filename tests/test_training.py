@@ -22,11 +22,11 @@ from tiny import (
     tiny_network,
 )
 
-from itekit import checkpoints, files
-from itekit.checkpoints import CheckpointError, read_checkpoint, save_checkpoint
+from itekit import files
 from itekit.data import Batch, stream
 from itekit.embeddings import EmbeddingConfig
 from itekit.experiments import VARIANTS, experiment
+from itekit.files import CheckpointError, read_checkpoint, save_checkpoint
 from itekit.results import CHECKPOINTS
 from itekit.tasks.copying import CopyingData
 from itekit.training import (
@@ -45,7 +45,7 @@ TESTS = Path(__file__).parent
 CHILD = """
 import os, signal, sys
 import torch
-from itekit import checkpoints, files
+from itekit import files
 from itekit.training import Trainer
 from tiny import tiny_experiment
 
@@ -275,7 +275,7 @@ def test_a_failed_write_keeps_the_checkpoint_before(tmp_path, monkeypatch, error
         Path(path).write_bytes(b"half")
         raise error
 
-    monkeypatch.setattr(checkpoints, "save_file", half)
+    monkeypatch.setattr(safetensors.torch, "save_file", half)
     with pytest.raises(OSError if message else KeyboardInterrupt, match=message):
         trainer.run(progress=False)
     monkeypatch.undo()
