@@ -89,9 +89,8 @@ class Subject:
             experiment(f"ltl/{method}", scale, seed),
             torch.device(device),
         )
-        self.network = Network.build(self.experiment).to(self.device)
-        self.modules = list(self.network.modules.values())
-        self.optimizer = adamw(self.modules, self.experiment.training.learning_rate)
+        self.network = Network(self.experiment).to(self.device)
+        self.optimizer = adamw(self.network, self.experiment.training.learning_rate)
         self.draw = seeded(seed, 1)
         self.masks = seeded(seed, 2) if self.device.type == "cpu" else None
 
@@ -103,8 +102,7 @@ class Subject:
             loss = self.network.batch_loss(batch.to(self.device), self.draw, dropout)
         self.optimizer.zero_grad()
         loss.backward()
-        parameters = [p for module in self.modules for p in module.parameters()]
-        clip_grad_norm_(parameters, self.experiment.training.gradient_norm)
+        clip_grad_norm_(self.network.parameters(), self.experiment.training.gradient_norm)
         self.optimizer.step()
 
     @torch.no_grad()

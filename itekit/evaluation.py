@@ -267,9 +267,8 @@ class LogicEvaluation:
     def _fingerprint(self) -> str:
         """Tells apart networks and their settings."""
         digest = hashlib.sha256(json.dumps(self.experiment.to_json(), sort_keys=True).encode())
-        for module in self.network.modules.values():
-            for value in module.state_dict().values():
-                digest.update(value.cpu().numpy().tobytes())
+        for value in self.network.state_dict().values():
+            digest.update(value.cpu().numpy().tobytes())
         return digest.hexdigest()
 
     def _pairs(self, kind: str) -> tuple[str, list[Pair]]:

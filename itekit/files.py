@@ -110,12 +110,8 @@ class CheckpointError(ValueError):
     """A checkpoint that cannot be used; the message names the file and what was expected."""
 
 
-def save_checkpoint(path: Path, modules: dict, metadata: dict, tensors=None, dtype=None) -> None:
-    """Write modules, further tensors and JSON metadata to `path`, atomically.
-
-    Args:
-        modules: {name: nn.Module}; tensors: {name: Tensor}.
-        dtype: what the modules' floating-point tensors are rounded to; default: nothing.
+def save_checkpoint(path: Path, tensors: dict, metadata: dict) -> None:
+    """Write tensors by name and JSON metadata to `path`, atomically.
 
     Raises:
         OSError: the file cannot be written, the disk is full.
@@ -123,16 +119,10 @@ def save_checkpoint(path: Path, modules: dict, metadata: dict, tensors=None, dty
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
-    state = {
-        f"{name}.{key}": value.detach().to("cpu", dtype if value.is_floating_point() else None)
-        for name, module in modules.items()
-        for key, value in module.state_dict().items()
-    }
-    state |= {key: value.detach().to("cpu") for key, value in (tensors or {}).items()}
-    state = {key: value.contiguous() for key, value in state.items()}
+    tensors = {name: x.detach().cpu().contiguous() for name, x in tensors.items()}
     with atomic_path(path) as temporary:
         try:
-            save_file(state, temporary, {"itekit": json.dumps({"format": FORMAT, **metadata})})
+            save_file(tensors, temporary, {"itekit": json.dumps({"format": FORMAT, **metadata})})
         except SafetensorError as error:
             raise OSError(f"{path} was not written (is the disk full?): {error}") from error
 

@@ -17,7 +17,7 @@ import json
 import math
 import shutil
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -47,55 +47,32 @@ class TrainingDivergedError(RuntimeError):
     """The loss or a weight is not finite; the message says where, and the last good checkpoint."""
 
 
-@dataclass
-class Network:
-    """What is trained, saved and evaluated together.
+class Network(nn.Module):
+    """What is trained, saved and evaluated together, untrained at first.
+
+    Args:
+        experiment: the settings from which the parts are built; its seed decides the weights.
 
     Attributes:
-        experiment: the settings from which the parts were built.
         embedding, model, loss: the maker of U; the transformer; cross-entropy or AdaCos.
         trained: what is known about the training: steps, seconds, versions, hardware, command.
     """
 
-    experiment: Experiment
-    embedding: nn.Module
-    model: Transformer
-    loss: nn.Module
-    trained: dict
-
-    @classmethod
-    def build(cls, experiment: Experiment) -> "Network":
-        """An untrained network; the experiment's seed decides the weights."""
+    def __init__(self, experiment: Experiment):
+        super().__init__()
+        self.experiment, self.trained = experiment, {}
         with torch.random.fork_rng(devices=[]):
             torch.random.default_generator.manual_seed(seeded(experiment.seed, 0).initial_seed())
-            embedding = experiment.embedding.build(
+            self.embedding = experiment.embedding.build(
                 experiment.vocabulary, experiment.test_vocabulary, experiment.model.d_model
             )
-            model = Transformer(experiment.model, experiment.operands)
-        loss = AdaCos(len(experiment.vocabulary)) if experiment.adacos else CrossEntropy()
-        return cls(experiment, embedding, model, loss, {})
-
-    @property
-    def modules(self) -> dict[str, nn.Module]:
-        """The parts under the names that checkpoints use."""
-        return {"embedding": self.embedding, "model": self.model, "loss": self.loss}
+            self.model = Transformer(experiment.model, experiment.operands)
+        self.loss = AdaCos(len(experiment.vocabulary)) if experiment.adacos else CrossEntropy()
 
     @property
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.model.parameters()).device
-
-    def train(self, mode: bool = True) -> "Network":
-        """Switch to training mode (or, with False, to evaluation)."""
-        for module in self.modules.values():
-            module.train(mode)
-        return self
-
-    def to(self, device: torch.device | str) -> "Network":
-        """Move every part to a device."""
-        for module in self.modules.values():
-            module.to(device)
-        return self
 
     def batch_loss(
         self, batch: Batch, generator: torch.Generator, dropout: Dropout | None = None
@@ -119,11 +96,10 @@ class Network:
         return self.embedding.matrix(vocabulary, generator)
 
     def _with(self, experiment: Experiment) -> "Network":
-        other = Network.build(experiment).to(self.device)
-        for name, module in other.modules.items():
-            module.load_state_dict(self.modules[name].state_dict())
+        other = Network(experiment).to(self.device)
+        other.load_state_dict(self.state_dict())
         other.trained = self.trained
-        return other.train(False)
+        return other.eval()
 
     def with_rope_base(self, base: float) -> "Network":
         """The same weights with another base of RoPE, in evaluation mode, on the same device."""
@@ -140,9 +116,15 @@ class Network:
         return self._with(replace(self.experiment, search=search))
 
     def save(self, path: Path, extra: dict | None = None, tensors=None, dtype=None) -> None:
-        """Write a checkpoint, atomically; see `files.save_checkpoint`."""
+        """Write a checkpoint, atomically.
+
+        Args:
+            extra, tensors: further metadata and tensors.
+            dtype: what the weights are rounded to; default: nothing.
+        """
+        weights = {k: v.to(dtype or v.dtype) for k, v in self.state_dict().items()}
         metadata = {"experiment": self.experiment.to_json(), "trained": self.trained}
-        files.save_checkpoint(path, self.modules, metadata | (extra or {}), tensors, dtype)
+        files.save_checkpoint(path, weights | (tensors or {}), metadata | (extra or {}))
 
     @classmethod
     def load(cls, path: Path, experiment: Experiment | None = None) -> "Network":
@@ -157,18 +139,16 @@ class Network:
                 that are not finite.
         """
         tensors, metadata = read_checkpoint(path)
-        network = cls.build(read_settings(path, metadata, experiment))
+        network = cls(read_settings(path, metadata, experiment))
         network.fill(path, tensors)
         network.trained = metadata.get("trained", {})
-        return network.train(False)
+        return network.eval()
 
     def fill(self, path: Path, tensors: dict[str, Tensor]) -> None:
         """Take the weights from a checkpoint's tensors; CheckpointError names one that is wrong."""
-        for name, module in self.modules.items():
-            known = {k: v for k, v in tensors.items() if k.startswith(f"{name}.")}
-            expected = {f"{name}.{k}": v for k, v in module.state_dict().items()}
-            check_tensors(path, expected, known)
-            module.load_state_dict({k.removeprefix(f"{name}."): v for k, v in known.items()})
+        known = {k: v for k, v in tensors.items() if not k.startswith("optimizer.")}
+        check_tensors(path, self.state_dict(), known)
+        self.load_state_dict(known)
 
 
 def read_settings(path: Path, metadata: dict, expected: Experiment | None) -> Experiment:
@@ -206,9 +186,9 @@ def learning_rate(step: int, steps: int, peak: float, warmup: int) -> float:
     return peak * 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
 
 
-def adamw(modules: list[nn.Module], peak: float) -> torch.optim.AdamW:
-    """AdamW over the parameters of `modules`; no decay for tensors of one dimension."""
-    trained = [p for module in modules for p in module.parameters()]
+def adamw(module: nn.Module, peak: float) -> torch.optim.AdamW:
+    """AdamW over the parameters of `module`; no decay for tensors of one dimension."""
+    trained = list(module.parameters())
     groups = [
         {"params": [p for p in trained if p.dim() > 1], "weight_decay": 0.1},
         {"params": [p for p in trained if p.dim() <= 1], "weight_decay": 0.0},
@@ -280,11 +260,11 @@ class Trainer:
         if compiled is None and on_gpu and not (shutil.which("cc") or shutil.which("gcc")):
             print("no C compiler here: the model is not compiled, and trains slower")
             self.compiled = False
-        self.network = Network.build(experiment).to(self.device)
+        self.network = Network(experiment).to(self.device)
         self.static = self.network.model.static = on_gpu or self.compiled
         if self.compiled:
             self.network.model.compile()
-        self.optimizer = adamw(list(self.network.modules.values()), 0.0)
+        self.optimizer = adamw(self.network, 0.0)
         self.stream = stream(experiment)
         self.step, self.seconds, self.executed = 0, 0.0, []
         if (self.directory / CHECKPOINT).exists():

@@ -85,10 +85,10 @@ def test_the_smallest_dimension_holds_the_vectors_and_one_less_does_not(method, 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_training_step_learns_and_the_other_calls_do_not(method, batch):
     subject = Subject(method, "smoke")
-    before = [p.clone() for module in subject.modules for p in module.parameters()]
+    before = [p.clone() for p in subject.network.parameters()]
 
     def changed():
-        now = [p for module in subject.modules for p in module.parameters()]
+        now = list(subject.network.parameters())
         return any(not torch.equal(a, b) for a, b in zip(before, now, strict=True))
 
     subject.forward(batch), subject.prepare(), subject.generate(batch.source, 3)

@@ -30,7 +30,7 @@ def test_every_preset_makes_sense_and_survives_json(scale):
 
 def test_every_preset_builds_and_reads_its_test_vocabulary():
     for name in NAMES:
-        network = Network.build(experiment(name, "smoke")).train(False)
+        network = Network(experiment(name, "smoke")).train(False)
         vocabulary = network.experiment.readable_vocabulary
         U = network.matrix(vocabulary, seeded())
         assert U.shape == (len(vocabulary), network.experiment.model.d_model)
@@ -48,7 +48,7 @@ def test_the_paper_size_is_the_default_and_holds_the_numbers_of_the_paper():
 
 def test_weights_depend_on_the_seed_alone():
     first, again, other = (
-        Network.build(experiment("copying-5-10/plain", "smoke", s)) for s in (0, 0, 1)
+        Network(experiment("copying-5-10/plain", "smoke", s)) for s in (0, 0, 1)
     )
     weights = [n.embedding.learned.tolist() for n in (first, again, other)]
     assert weights[0] == weights[1] != weights[2]

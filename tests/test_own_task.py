@@ -172,7 +172,7 @@ def test_a_run_in_pieces_gives_the_same_losses_and_is_loaded_again(tmp_path):
 
 @pytest.mark.parametrize(("embedding", "reads"), [(None, True), (PLAIN, False)])
 def test_only_embeddings_that_extend_read_a_name_that_training_lacks(embedding, reads):
-    solver = Solver(Network.build(small(embedding)).train(False))
+    solver = Solver(Network(small(embedding)).train(False))
     assert solver.can_read("λa@λb@bba")
     assert solver.can_read("λf@λg@ggf") is reads
     assert bool(solver.answers(["λf@λg@ggf"])[0]) is reads

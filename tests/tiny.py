@@ -22,7 +22,7 @@ def tiny_experiment(
 
 def tiny_network(name: str = "copying-5-10/proposed", seed: int = 0) -> Network:
     """An untrained network in evaluation mode."""
-    return Network.build(tiny_experiment(name, seed)).train(False)
+    return Network(tiny_experiment(name, seed)).train(False)
 
 
 def mixed_batch(network: Network, count: int = 6, seed: int = 0) -> Batch:
@@ -39,4 +39,4 @@ def seeded(seed: int = 0) -> torch.Generator:
 
 def tiny_logic_network(name: str = "ltl/proposed", seed: int = 0) -> Network:
     """An untrained network for logic problems, in evaluation mode, with short answers."""
-    return Network.build(replace(tiny_experiment(name, seed), limit=6)).train(False)
+    return Network(replace(tiny_experiment(name, seed), limit=6)).train(False)

@@ -16,6 +16,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from itekit.alpha import Renaming, sample_renamings, used_tokens
+from itekit.logic import infix
 from itekit.logic.formulas import (
     LANGUAGES,
     PROPOSITIONAL,
@@ -24,13 +25,7 @@ from itekit.logic.formulas import (
     parse_prefix,
     to_prefix,
 )
-from itekit.logic.infix import (
-    formula_from_text,
-    parse_infix,
-    to_infix,
-    trace_from_text,
-    trace_to_infix,
-)
+from itekit.logic.infix import formula_from_text, to_infix, trace_to_infix
 from itekit.logic.truth_tables import Assignment, parse_assignment
 from itekit.plots import embedding_matrix, lasso_figure, mime_bundle
 from itekit.plots.trees import MOST_NODES
@@ -66,10 +61,15 @@ def error_html(error: Exception) -> str:
     return f'<p role="alert"><b>✗</b> {html.escape(f"{kind}{error}")}</p>{picture}'
 
 
-def typed(text: str, name: str, width: str | None = None, margin: str = "6em") -> widgets.Text:
-    """A box to type into, which answers when Enter is pressed."""
-    options = {"layout": {"width": width}, "style": {"description_width": margin}}
-    return widgets.Text(text, description=name, continuous_update=False, **options)
+def look(name: str, width: str | None = None, margin: str = "6em") -> dict:
+    """The name, the width, and the room for the name of a control."""
+    layout, style = {"width": width}, {"description_width": margin}
+    return {"description": name, "layout": layout, "style": style}
+
+
+def typed(text: str, *shape: str) -> widgets.Text:
+    """A box to type into, which answers when Enter is pressed; `shape` as for `look`."""
+    return widgets.Text(text, continuous_update=False, **look(*shape))
 
 
 def button(text: str, icon: str) -> widgets.Button:
@@ -83,6 +83,20 @@ class Panel(widgets.VBox):
     def __init__(self, controls: Sequence[widgets.Widget]):
         self.answer, self.picture, self.quiet = widgets.HTML(), widgets.Output(), False
         super().__init__([*controls, self.answer, self.picture])
+
+    def work(self) -> str:
+        """The HTML of the answer to what the controls say; it may `draw`."""
+        raise NotImplementedError
+
+    def watch(self, *controls: widgets.Widget) -> None:
+        """Answer now, and whenever one of the controls changes."""
+        for control in controls:
+            control.observe(lambda _: self.quiet or self.update(), "value")
+        self.update()
+
+    def update(self) -> None:
+        """Answer."""
+        self.safely(self.work)
 
     def safely(self, work: Callable[[], str]) -> None:
         """Show the HTML that `work` returns, or the error that it raises."""
@@ -109,22 +123,6 @@ class Panel(widgets.VBox):
             self.quiet = False
 
 
-class _Typing(Panel):
-    """A panel that answers, by `work`, whenever one of its controls changes."""
-
-    def watch(self, *controls: widgets.Widget) -> None:
-        for control in controls:
-            control.observe(lambda _: self.quiet or self.update(), "value")
-        self.update()
-
-    def update(self) -> None:
-        self.safely(self.work)
-
-    def work(self) -> str:
-        """The HTML of the answer; it may `draw`."""
-        raise NotImplementedError
-
-
 # Copying
 
 
@@ -137,10 +135,8 @@ def rows_figure(network: Network, text: str, draw: int = 0) -> go.Figure:
     rows, tokens = rows_in_use(network, text, draw)
     embedding = network.experiment.embedding
     shared = rows.shape[1] - embedding.d_beta if embedding.kind == "dual_part" else None
-    title = f"Rows in use, random draw {draw}"
-    return embedding_matrix(
-        rows, tokens, shared_dimensions=shared, first_interchangeable=2, title=title
-    )
+    parts = {"shared_dimensions": shared, "first_interchangeable": 2}
+    return embedding_matrix(rows, tokens, **parts, title=f"Rows in use, random draw {draw}")
 
 
 def renaming_to_new(chosen: Sequence[str], training: Vocabulary, test: Vocabulary) -> Renaming:
@@ -163,18 +159,19 @@ def renaming_html(networks: Networks, text: str, chosen: Sequence[str], draw: in
     """
     made = next(iter(networks.values())).experiment
     renaming = renaming_to_new(chosen, made.vocabulary, made.test_vocabulary)
-    columns = {name: copies(n, [renaming(text), text], draw) for name, n in networks.items()}
-    table = CopyTable({name: column[:1] for name, column in columns.items()})._repr_html_()
-    lines = []
-    for name, (after, before) in columns.items():
+    columns, lines = {}, []
+    for name, network in networks.items():
+        after, before = copies(network, [renaming(text), text], draw)
         same = renaming.inverse()(after.answer) == before.answer
         verdict = "✓ the same copy as before" if same else "✗ not the copy as before"
+        columns[name] = [after]
         lines.append(f"{html.escape(name)}, renaming undone: {verdict}")
     pairs = [f"{old} → {renaming(old)}" for old in chosen] or ["nothing is renamed"]
+    table = CopyTable(columns)._repr_html_()
     return f"<p>{html.escape(', '.join(pairs))}</p>{table}<p>{'<br>'.join(lines)}</p>"
 
 
-class CopyExplorer(_Typing):
+class CopyExplorer(Panel):
     """Type a string, move the random draw, rename at random; see the copies and the rows in use.
 
     Args:
@@ -184,29 +181,23 @@ class CopyExplorer(_Typing):
     """
 
     def __init__(self, networks: Networks, text: str = "abcfghxyz", draws: int = 10):
-        self.networks, self.first = dict(networks), text
-        self.rng = np.random.default_rng(0)
-        self.text, self.note = typed(text, "string", margin="7em"), widgets.HTML()
-        style = {"description_width": "7em"}
-        self.random_draw = widgets.IntSlider(
-            0, 0, draws - 1, description="random draw", continuous_update=False, style=style
-        )
-        self.rename, self.reset = (
-            button("Rename at random", "random"),
-            button("First string", "undo"),
-        )
+        self.networks, self.rng = dict(networks), np.random.default_rng(0)
+        self.text, self.note = typed(text, "string", None, "7em"), widgets.HTML()
+        shape = look("random draw", None, "7em")
+        self.random_draw = widgets.IntSlider(0, 0, draws - 1, continuous_update=False, **shape)
+        self.rename = button("Rename at random", "random")
+        self.reset = button("First string", "undo")
         buttons = widgets.HBox([self.rename, self.reset])
         super().__init__([self.text, self.random_draw, buttons, self.note])
         self.text.observe(lambda _: setattr(self.note, "value", ""), "value")
         self.rename.on_click(lambda _: self.safely(self._rename))
-        self.reset.on_click(lambda _: setattr(self.text, "value", self.first))
+        self.reset.on_click(lambda _: setattr(self.text, "value", text))
         self.watch(self.text, self.random_draw)
 
     def _rename(self) -> str:
         vocabulary = list(self.networks.values())[-1].experiment.test_vocabulary
-        old = self.text.value
+        old, names = self.text.value, vocabulary.interchangeable[0]
         check_text(old, vocabulary)
-        names = vocabulary.interchangeable[0]
         renaming = sample_renamings(used_tokens(old, names), names, 1, self.rng)[0]
         pairs = ", ".join(f"{token} → {renaming(token)}" for token in dict.fromkeys(old))
         self.text.value, self.note.value = renaming(old), html.escape(f"Renamed: {pairs}")
@@ -222,7 +213,7 @@ class CopyExplorer(_Typing):
         return CopyTable(columns)._repr_html_()
 
 
-class RenamingChooser(_Typing):
+class RenamingChooser(Panel):
     """Choose which characters of a string are renamed to characters never seen in training.
 
     Args:
@@ -234,7 +225,7 @@ class RenamingChooser(_Typing):
         self.networks, self.string = dict(networks), text
         self.boxes = [
             widgets.ToggleButton(description=f"rename {token}", layout={"width": "7em"})
-            for token in sorted(dict.fromkeys(text))
+            for token in sorted(set(text))
         ]
         super().__init__([widgets.HBox(self.boxes)])
         self.watch(*self.boxes)
@@ -247,12 +238,12 @@ class RenamingChooser(_Typing):
 # Linear temporal logic
 
 
-class _SpotPanel(_Typing):
-    """A panel whose questions Spot answers in a process of its own."""
+class _SpotPanel(Panel):
+    """A panel about a typed formula, whose questions Spot answers in a process of its own."""
 
-    def __init__(self, controls: Sequence[widgets.Widget]):
-        self.pool = Pool(1)
-        super().__init__(controls)
+    def __init__(self, formula: str, *controls: widgets.Widget):
+        self.formula, self.pool = typed(formula, "formula", "34em"), Pool(1)
+        super().__init__([*controls[:1], self.formula, *controls[1:]])
 
     def ask(self, function: str, *values):
         """What a function "module:function" makes of the values, within CPU_SECONDS.
@@ -297,12 +288,9 @@ class TraceExplorer(_SpotPanel):
     def __init__(self, formula: str = "G(a -> F b)", trace: str = "a;|ab;{1;b}"):
         names = ["(choose one)", *(f"{name}: {formula}" for name, formula, _ in EXAMPLES)]
         options = [(name, number) for number, name in enumerate(names)]
-        look = {"style": {"description_width": "6em"}, "layout": {"width": "34em"}}
-        self.examples = widgets.Dropdown(options=options, description="examples", **look)
-        self.formula = typed(formula, "formula", "34em")
-        self.trace = typed(trace, "trace", "34em")
-        self.solve = button("Trace by Spot", "check")
-        super().__init__([self.examples, self.formula, self.trace, widgets.HBox([self.solve])])
+        self.examples = widgets.Dropdown(options=options, **look("examples", "34em"))
+        self.trace, self.solve = typed(trace, "trace", "34em"), button("Trace by Spot", "check")
+        super().__init__(formula, self.examples, self.trace, widgets.HBox([self.solve]))
         self.examples.observe(lambda _: self.examples.value and self._choose(), "value")
         self.solve.on_click(lambda _: self.safely(self._solve))
         self.watch(self.formula, self.trace)
@@ -329,7 +317,7 @@ class TraceExplorer(_SpotPanel):
     def work(self) -> str:
         self.draw(None)
         found, problems = {}, ""
-        for box, read in (self.formula, formula_from_text), (self.trace, trace_from_text):
+        for box, read in (self.formula, formula_from_text), (self.trace, infix.trace_from_text):
             try:
                 found[box] = read(box.value)
             except FormulaError as error:
@@ -356,8 +344,7 @@ class AutomatonExplorer(_SpotPanel):
     """
 
     def __init__(self, formula: str = "G(a -> F b)"):
-        self.formula = typed(formula, "formula", "34em")
-        super().__init__([self.formula])
+        super().__init__(formula)
         self.watch(self.formula)
 
     def work(self) -> str:
@@ -374,8 +361,11 @@ class AutomatonExplorer(_SpotPanel):
 
 # Propositional logic
 
+READ = {"prefix": parse_prefix, "infix": infix.parse_infix}
+WRITE = {"prefix": to_prefix, "infix": to_infix}
 
-class AssignmentExplorer(_Typing):
+
+class AssignmentExplorer(Panel):
     """Type a formula and a partial assignment; see the value of each subformula and the verdict.
 
     Args:
@@ -384,9 +374,7 @@ class AssignmentExplorer(_Typing):
     """
 
     def __init__(self, formula: str = "|&a!b&bc", assignment: str = "b0"):
-        look = {"style": {"description_width": "6em"}, "layout": {"width": "32em"}}
-        options = ["prefix", "infix"]
-        self.notation = widgets.Dropdown(options=options, description="notation", **look)
+        self.notation = widgets.Dropdown(options=list(READ), **look("notation", "32em"))
         self.formula = typed(formula, "formula", "32em")
         self.assignment = typed(assignment, "assignment", "32em")
         self.label = button("Fill in the label", "check")
@@ -399,53 +387,42 @@ class AssignmentExplorer(_Typing):
         self.rename.on_click(lambda _: self.safely(self._rename))
         self.watch(*texts)
 
-    def _read_formula(self, notation: str) -> Formula:
-        read = parse_infix if notation == "infix" else parse_prefix
-        return read(self.formula.value.strip(), PROPOSITIONAL)
+    def _parse(self, notation: str) -> Formula | FormulaError:
+        try:
+            return READ[notation](self.formula.value.strip(), PROPOSITIONAL)
+        except FormulaError as error:
+            return error
 
     def _read(self) -> tuple[Formula | None, Assignment | None, str]:
         """The formula and the assignment, None where the text is wrong, and HTML that says why."""
-        formula = assignment = None
-        problems = ""
-        try:
-            formula = self._read_formula(self.notation.value)
-        except FormulaError as error:
-            problems += f"<p>This is no formula{self._hint()}:</p>{error_html(error)}"
-        names = formula.propositions if formula else None
+        chosen, problems, assignment, names = self.notation.value, "", None, None
+        (other,) = READ.keys() - {chosen}
+        formula = self._parse(chosen)
+        if isinstance(formula, FormulaError):
+            hint = f" in {chosen} notation, but it is one in {other} notation (choose that above)"
+            hint = hint if isinstance(self._parse(other), Formula) else ""
+            problems, formula = f"<p>This is no formula{hint}:</p>{error_html(formula)}", None
+        else:
+            names = formula.propositions
         try:
             assignment = parse_assignment(self.assignment.value.strip(), propositions=names)
         except FormulaError as error:
             problems += f"<p>An invalid assignment:</p>{error_html(error)}"
         return formula, assignment, problems
 
-    def _hint(self) -> str:
-        """Words to add if the text is a formula in the notation that is not chosen."""
-        chosen = self.notation.value
-        (other,) = set(self.notation.options) - {chosen}
-        try:
-            self._read_formula(other)
-        except FormulaError:
-            return ""
-        return f" in {chosen} notation, but it is one in {other} notation (choose that above)"
-
-    def _write(self, formula: Formula) -> str:
-        return to_infix(formula) if self.notation.value == "infix" else to_prefix(formula)
-
     def _set(self, formula: Formula, assignment: str, note: str) -> str:
         """Put both texts into the panel at once; return the answer."""
         with self.quietly():
-            self.formula.value, self.assignment.value = self._write(formula), assignment
+            self.formula.value = WRITE[self.notation.value](formula)
+            self.assignment.value = assignment
         self.note.value = html.escape(note)
         return self.work()
 
     def _translate(self, change) -> None:
         """Write the formula in the notation just chosen, if it can be read in the other one."""
-        try:
-            formula = self._read_formula(change["old"])
-        except FormulaError:
-            return
-        with self.quietly():
-            self.formula.value = self._write(formula)
+        if isinstance(formula := self._parse(change["old"]), Formula):
+            with self.quietly():
+                self.formula.value = WRITE[change["new"]](formula)
 
     def _label(self) -> str:
         formula, _, problems = self._read()
@@ -459,13 +436,13 @@ class AssignmentExplorer(_Typing):
         formula, assignment, problems = self._read()
         if problems:
             return problems
-        used = formula.propositions
+        used = list(formula.propositions)
         if not used:
             raise ValueError("the formula has no proposition to rename")
         names = list(dict.fromkeys([*proposition_names(FEWEST_NAMES), *used]))
         drawn = sample_renamings(used, names, 2, self.rng)  # one of them changes something
-        renaming = next(one for one in drawn if one(list(used)) != list(used))
-        pairs = ", ".join(f"{old} → {renaming([old])[0]}" for old in used)
+        renaming = next(one for one in drawn if one(used) != used)
+        pairs = ", ".join(f"{old} → {new}" for old, new in zip(used, renaming(used), strict=True))
         formula, assignment = renaming.apply_pair(formula, assignment)
         return self._set(formula, assignment.text(), f"Renamed: {pairs}")
 
@@ -503,15 +480,12 @@ class AskPanel(Panel):
     """
 
     def __init__(self, model, formula: str = "a U (b & X c)"):
-        self.model = model
+        self.model, self.text = model, typed(formula, "formula", None, "initial")
         self.task = widgets.Dropdown(options=list(LANGUAGES), description="task")
-        self.text = typed(formula, "formula", margin="initial")
         self.button = widgets.Button(description="Ask", icon="comment")
         super().__init__([self.task, self.text, self.button])
         self.button.on_click(self._start)
-        for control in (self.task, self.text):
-            control.observe(lambda _: self.safely(lambda: self._sent(self._question())), "value")
-        self.safely(lambda: self._sent(self._question()))
+        self.watch(self.task, self.text)
 
     def _question(self):
         from itekit.llm import Question
@@ -523,8 +497,8 @@ class AskPanel(Panel):
             formula = formula.core()  # the prompt explains no other operators
         return Question(self.task.value, to_prefix(formula))
 
-    def _sent(self, question) -> str:
-        line = question.prompt.splitlines()[-2]
+    def work(self) -> str:
+        line = self._question().prompt.splitlines()[-2]
         return f"<p>to be sent: the prompt, with <code>{html.escape(line)}</code></p>"
 
     def _start(self, _) -> None:
@@ -543,7 +517,7 @@ class AskPanel(Panel):
         question = self._question()
         if self.model is None:
             raise ValueError("there is no model here to ask: make llm installs one")
-        sent = self._sent(question)
+        sent = self.work()
         self.answer.value = f"{sent}<p>asking, which takes some seconds …</p>"
         reply = self.model.ask(question).text
         verdict = judge(question.task, [question.formula], [reply])[0]

@@ -39,14 +39,14 @@ def library(
 ) -> Callable[[], None]:
     """The library's step: a fresh U, the network's loss (AdaCos), dropout from a generator."""
     execution = Execution.choose(torch.device("cpu"), precision, compiled=False)
-    network = execution.prepare(Network.build(experiment).train())
+    network = execution.prepare(Network(experiment).train())
 
     def loss_of(step: int) -> torch.Tensor:
         batch = execution.batch(batches[step % len(batches)])
         dropout = execution.dropout(experiment.model.dropout, 0, step)
         return network.batch_loss(batch, seeded(0, 1, step), dropout)
 
-    return stepper(experiment, list(network.modules.values()), loss_of)
+    return stepper(experiment, network, loss_of)
 
 
 def print_parts(run: Callable[[], None], steps: int) -> None:

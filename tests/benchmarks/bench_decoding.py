@@ -35,7 +35,7 @@ def load() -> tuple[Network, str]:
     try:
         network, which = load_network(NAME, SCALE), "shipped network"
     except MissingResultError:
-        network, which = Network.build(experiment(NAME, SCALE)).train(False), "untrained network"
+        network, which = Network(experiment(NAME, SCALE)).train(False), "untrained network"
     project = network.model.project
     without_end = torch.zeros(len(network.experiment.test_vocabulary)).index_fill_(
         0, torch.tensor([END]), -torch.inf

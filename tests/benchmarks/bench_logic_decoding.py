@@ -60,7 +60,7 @@ def sources(network: Network, pairs: list) -> Tensor:
 
 
 def paper_case() -> Case:
-    network = Network.build(experiment(NAME, "paper")).train(False)
+    network = Network(experiment(NAME, "paper")).train(False)
     project = network.model.project
     without_end = torch.zeros(len(network.experiment.vocabulary))
     without_end[END] = -torch.inf
