@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from torch import Tensor
@@ -52,6 +53,11 @@ VARIANTS = 120  # renamings of a problem at most, as in the evaluations
 AT_ONCE = 12  # problems that are decoded in one step
 
 
+def task_of(network: Network) -> str:
+    """The task of a network: one of TASKS."""
+    return getattr(network.experiment, "task", "copying")
+
+
 class Subject:
     """A network on its task: copying; see `LogicSubject`.
 
@@ -67,7 +73,7 @@ class Subject:
 
     def __init__(self, network: Network):
         self.network, self.experiment = network, network.experiment
-        self.task = getattr(network.experiment, "task", "copying")
+        self.task = task_of(network)
         self.vocabulary = self.experiment.readable_vocabulary
         self.names = self.experiment.test_vocabulary.interchangeable[0]
         self.readable_names = self.vocabulary.interchangeable[0]
@@ -247,8 +253,7 @@ def shipped_models(folder: Path = CHECKPOINTS) -> list[Model]:
 
 def given_models(networks: Mapping[str, Network]) -> list[Model]:
     """Networks that are in memory, by the name to show."""
-    tasks = {name: getattr(one.experiment, "task", "copying") for name, one in networks.items()}
-    return [Model(name, tasks[name], network) for name, network in networks.items()]
+    return [Model(name, task_of(network), network) for name, network in networks.items()]
 
 
 class Judge:
@@ -322,8 +327,7 @@ class Question:
         return self.subject.answers([self.problem], self.draw)[0]
 
 
-@dataclass(frozen=True)
-class Attempt:
+class Attempt(NamedTuple):
     """One try of redrawing: its number from 0, the renaming tried, the answer and its verdict."""
 
     number: int
@@ -363,14 +367,10 @@ class Groups:
     """The answers to one problem under many renamings, in groups that are the same once undone.
 
     The groups are alpha-covariance as a picture: 1 - (groups - 1) / (renamings - 1).
-
-    Attributes:
-        undone: the answers so far, one for each renaming.
-        compared: what each of them is compared as.
     """
 
-    undone: list[str] = field(default_factory=list)
-    compared: list[Hashable] = field(default_factory=list)
+    undone: list[str] = field(default_factory=list)  # one for each renaming so far
+    compared: list[Hashable] = field(default_factory=list)  # what each of them is compared as
 
     def sorted(self) -> list[tuple[str, list[int]]]:
         """The first answer of each group and the numbers of its renamings, the largest first."""
