@@ -28,6 +28,16 @@ LEGEND = "≠ another character · − left out · + too many"
 PRE = '<pre style="margin:0;background:none;white-space:pre;font-family:monospace">'
 
 
+def html_table(rows: Sequence[Sequence], head: str = "td") -> str:
+    """HTML of a table whose cells are HTML; `head`: the tag of a row's first cell."""
+    look = "text-align:left;vertical-align:top;white-space:pre-wrap;padding:0.2em 1.5em 0.2em 0"
+    lines = ""
+    for first, *others in rows:
+        cells = "".join(f'<td style="{look}">{cell}</td>' for cell in others)
+        lines += f'<tr><{head} style="{look}">{first}</{head}>{cells}</tr>'
+    return f"<table>{lines}</table>"
+
+
 @dataclass(frozen=True)
 class Copy:
     """A string and what a network answered; `problem` says why it could not read the string."""
@@ -138,20 +148,18 @@ class CopyTable:
             raise ValueError(f"the columns {names} hold copies of different strings")
 
     def _repr_html_(self) -> str:
-        heads = ["string"]
+        rows = [["string"]]
         for name in self.columns:
-            heads += [html.escape(name), "distance"]
-        lines = [("th", heads)]
+            rows[0] += [html.escape(name), "distance"]
         for row in zip(*self.columns.values(), strict=True):
             cells = [f"{PRE}{html.escape(row[0].source)}</pre>"]
             for copy in row:
                 cells += [copy.marked(), copy.distance]
-            lines.append(("td", cells))
-        cell = '<{0} style="text-align:left;padding:0.2em 1.5em 0.2em 0">{1}</{0}>'
-        rows = ("".join(cell.format(kind, one) for one in cells) for kind, cells in lines)
-        table = "".join(f"<tr>{row}</tr>" for row in rows)
+            rows.append(cells)
+        rows[0] = [f"<b>{head}</b>" for head in rows[0]]
+        table = html_table(rows)
         note = f"<small>{LEGEND}</small>" if "<span" in table else ""
-        return f'<div style="overflow-x:auto"><table>{table}</table>{note}</div>'
+        return f'<div style="overflow-x:auto">{table}{note}</div>'
 
     def __repr__(self) -> str:
         lines = []

@@ -31,7 +31,7 @@ from itekit.plots import embedding_matrix, light_rows
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID, TIME_OUT
 from itekit.training import Network
 from itekit.vocabulary import Vocabulary
-from lessons.copies import Copy
+from lessons.copies import Copy, html_table
 from lessons.figures import attention_table, attention_tree, renaming_groups
 from lessons.panels import Panel, button, error_html, typed
 from lessons.subjects import (
@@ -71,16 +71,6 @@ WORDS = {  # what a verdict is called in words, and in a legend
 # Words
 
 
-def _table(rows: Sequence[Sequence[str]], head: str = "td") -> str:
-    """HTML of rows of cells; `head`: the tag of a row's first cell."""
-    cell = '<{0} style="text-align:left;vertical-align:top;padding:0.1em 1.5em 0.1em 0">{1}</{0}>'
-    lines = (
-        cell.format(head, row[0]) + "".join(cell.format("td", text) for text in row[1:])
-        for row in rows
-    )
-    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
-
-
 def _written(subject: Subject, problem: str) -> str:
     text = f"<code>{html.escape(subject.shown(problem))}</code>"
     prefix = f" · prefix <code>{html.escape(problem)}</code>"
@@ -114,7 +104,7 @@ def answer_html(question: Question, judge: Judge | None) -> str:
     if missing := subject.unreadable(asked):
         names = html.escape(", ".join(missing))
         rows.append(("answer", f"<em>(empty: the model has no embedding for {names})</em>"))
-        return _table(rows, "th")
+        return html_table(rows, "th")
     verdict, badge = None, "<em>… being checked</em>"
     if judge:
         verdict = judge.verdict(subject.task, asked, question.answer)
@@ -131,7 +121,7 @@ def answer_html(question: Question, judge: Judge | None) -> str:
             late = "not known: solving took too long"
             said = late if label == TIME_OUT else _said(subject, asked, label)
         rows.append(("one right answer", said))
-    return _table(rows, "th")
+    return html_table(rows, "th")
 
 
 def _undone(question: Question) -> str:
@@ -160,7 +150,7 @@ def attempts_html(question: Question, tried: Sequence[Attempt], most: int) -> st
     ending = f"None of {most} tries was verified." if len(tried) == most else "Trying…"
     if tried and tried[-1].verdict in GOOD:
         ending = f"Verified at try {len(tried)}."
-    return f"<p>{ending}</p>{_table(rows)}"
+    return f"<p>{ending}</p>{html_table(rows)}"
 
 
 # Figures

@@ -34,7 +34,7 @@ from itekit.tasks.verdicts import TIME_OUT
 from itekit.training import Network
 from itekit.vocabulary import Vocabulary, proposition_names
 from itekit.workers import Pool, call
-from lessons.copies import CopyTable, check_text, copies, rows_in_use
+from lessons.copies import CopyTable, check_text, copies, html_table, rows_in_use
 from lessons.figures import graph_svg
 from lessons.tables import findings, values_figure
 
@@ -459,12 +459,8 @@ class AssignmentExplorer(Panel):
             raise ValueError(f"a formula of {formula.size} tokens: at most {MOST_NODES} here")
         rows = {} if problems else findings(formula, assignment)
         self.draw(values_figure(formula, assignment), "The formula as a tree")
-        cells = (
-            f'<tr><th style="text-align:left;padding-right:1em">{name}</th>'
-            f'<td style="text-align:left;white-space:pre-wrap">{html.escape(text)}</td></tr>'
-            for name, text in rows.items()
-        )
-        return problems or f"<table>{''.join(cells)}</table>"
+        cells = [(name, html.escape(text)) for name, text in rows.items()]
+        return problems or html_table(cells, "th")
 
 
 # Language models
