@@ -20,14 +20,14 @@ LENGTHS, PROPOSITIONS = [3, 5, 7, 9], [1, 2, 4]
 SAMPLES = np.array([[20, 10, 5, 0], [0, 20, 20, 1], [0, 0, 20, 20]])
 CORRECT = np.array([[20, 5, 0, 0], [0, 20, 10, 1], [0, 0, 5, 15]])
 AXES = {"lengths": LENGTHS, "propositions": PROPOSITIONS}
+FROM_3 = {"lengths": range(3, 31), "uniques": range(3, 31)}
+TRAINING = {"training_unique": 5, "training_length": (5, 10)}
 
 
-def triangle(n: int, minimum: int = 3, value=lambda unique, length: unique + length / 100):
-    grid = np.full((n, n), NAN)
-    for i in range(n):
-        for j in range(i, n):
-            grid[i, j] = value(i + minimum, j + minimum)
-    return grid
+def triangle(n: int):
+    """Values above the diagonal: a string has no more unique characters than its length."""
+    unique, length = np.mgrid[3 : 3 + n, 3 : 3 + n]
+    return np.where(unique <= length, unique + length / 100, NAN)
 
 
 def traces(figure: go.Figure, **attributes) -> list:
@@ -46,9 +46,9 @@ def corners(box) -> tuple:
 # heatmaps
 
 
-def test_heatmap_holds_the_grid_and_its_axes():
+def test_heatmap_holds_the_grid_its_axes_and_the_box_of_training():
     grid = triangle(28)
-    figure = plots.edit_distance_heatmap(grid, title="Proposed")
+    figure = plots.edit_distance_heatmap(grid, title="Proposed", **FROM_3, **TRAINING)
     (heatmap,) = traces(figure, type="heatmap")
     np.testing.assert_allclose(np.asarray(heatmap.z, float), grid, atol=1e-4)
     np.testing.assert_array_equal(heatmap.x, np.arange(3, 31))
@@ -58,14 +58,21 @@ def test_heatmap_holds_the_grid_and_its_axes():
     assert list(figure.layout.xaxis.range) == [2.5, 30.5]
     assert (figure.layout.coloraxis.cmin, len(figure.to_json()) < 20_000) == (0, True)
     assert figure.layout.coloraxis.cmax == pytest.approx(np.nanmax(grid))
+    assert [corners(drawn) for drawn in named(figure, "training data")] == [(4.5, 10.5, 2.5, 5.5)]
 
 
 def test_cells_say_their_numbers_where_they_are_legible():
-    grid = triangle(3, value=lambda unique, length: {3: 0.0, 4: 0.26, 5: 12.4}[length])
-    (heatmap,) = traces(plots.edit_distance_heatmap(grid), type="heatmap")
+    grid = [[0.0, 0.26, 12.4], [NAN, 0.26, 12.4], [NAN, NAN, 12.4]]
+    axes = {"lengths": [3, 4, 5], "uniques": [3, 4, 5]}
+    figure = plots.edit_distance_heatmap(grid, title="a", **axes, **TRAINING)
+    (heatmap,) = traces(figure, type="heatmap")
     assert heatmap.text.tolist() == [["0", "0.3", "12"], ["", "0.3", "12"], ["", "", "12"]]
-    (heatmap,) = traces(plots.edit_distance_heatmap(triangle(40)), type="heatmap")
-    assert heatmap.text is None
+    (hatch,) = named(figure, "impossible")
+    assert (hatch.fill, hatch.fillpattern.shape) == ("toself", "/")
+    assert corners(go.Scatter(x=hatch.x[:5], y=hatch.y[:5])) == (2.5, 3.5, 3.5, 4.5)
+    axes = {"lengths": range(3, 43), "uniques": range(3, 43)}
+    large = plots.edit_distance_heatmap(triangle(40), title="a", **axes, **TRAINING)
+    assert traces(large, type="heatmap")[0].text is None
 
 
 @given(st.lists(st.lists(st.booleans(), min_size=4, max_size=4), min_size=3, max_size=3))
@@ -80,41 +87,18 @@ def test_hatch_covers_exactly_the_marked_cells(marked):
     np.testing.assert_array_equal(hatched, marked)
 
 
-def test_hatched_are_the_strings_with_more_unique_characters_than_length():
-    (hatch,) = named(plots.edit_distance_heatmap(triangle(3)), "impossible")
-    assert (hatch.fill, hatch.fillpattern.shape) == ("toself", "/")
-    assert corners(go.Scatter(x=hatch.x[:5], y=hatch.y[:5])) == (2.5, 3.5, 3.5, 4.5)
-    assert corners(go.Scatter(x=hatch.x[6:11], y=hatch.y[6:11])) == (2.5, 4.5, 4.5, 5.5)
-
-
-@pytest.mark.parametrize(
-    "length, unique, box",
-    [
-        ((5, 10), 5, (4.5, 10.5, 2.5, 5.5)),
-        (10, 5, (2.5, 10.5, 2.5, 5.5)),
-        ((1, 99), (4, 6), (2.5, 30.5, 3.5, 6.5)),
-    ],
-)
-def test_box_is_around_the_training_region(length, unique, box):
-    spans = {"training_length": length, "training_unique": unique}
-    figure = plots.edit_distance_heatmap(triangle(28), **spans)
-    assert [corners(drawn) for drawn in named(figure, "training data")] == [box]
-
-
 def test_box_follows_the_cells_of_a_grid_with_a_stride():
     axis = np.arange(5, 165, 5)
     grid = np.where(axis[:, None] <= axis[None, :], 1.0, NAN)
-    spans = {"training_length": (20, 80), "training_unique": 20}
-    (drawn,) = named(
-        plots.edit_distance_heatmap(grid, lengths=axis, uniques=axis, **spans), "training data"
-    )
-    assert corners(drawn) == (17.5, 82.5, 2.5, 22.5)
+    panels = [("a", grid, 20, (20, 80)), ("far off", grid, 20, (200, 300))]
+    figure = plots.edit_distance_heatmaps(panels, lengths=axis, uniques=axis)
+    assert [corners(box) for box in named(figure, "training data")] == [(17.5, 82.5, 2.5, 22.5)]
 
 
 @pytest.mark.parametrize("count, columns", [(3, 2), (3, 3), (1, 2), (5, 3)])
 def test_several_heatmaps_share_colours_and_axes_and_fit(count, columns):
     panels = [(c, (i + 1) * triangle(28), 5, (5, 10)) for i, c in enumerate("abcde"[:count])]
-    figure = plots.edit_distance_heatmaps(panels, columns=columns)
+    figure = plots.edit_distance_heatmaps(panels, columns=columns, **FROM_3)
     assert {heatmap.coloraxis for heatmap in traces(figure, type="heatmap")} == {"coloraxis"}
     assert figure.layout.coloraxis.cmax == pytest.approx(count * np.nanmax(triangle(28)))
     titles = [note.text[:1] for note in figure.layout.annotations] or figure.layout.title.text[:1]
@@ -122,21 +106,6 @@ def test_several_heatmaps_share_colours_and_axes_and_fit(count, columns):
     legend = [trace.name for trace in figure.data if trace.showlegend]
     assert sorted(name.split(":")[0] for name in legend) == ["impossible", "training data"]
     assert figure.layout.width <= WIDEST
-
-
-@pytest.mark.parametrize(
-    "grid, options, message",
-    [
-        ([1.0, 2.0], {}, r"2 axes, found shape \(2,\)"),
-        ([["a"]], {}, "expected numbers"),
-        (np.zeros((3, 3)), {}, r"cell \(1, 0\) holds 0, but a string of length 3 cannot have 4"),
-        ([[1.0]], {"lengths": [3, 4]}, r"1 rows of 2 columns, found shape \(1, 1\)"),
-        ([[1.0, 1.0]], {"lengths": [4, 4]}, "expected increasing axes"),
-    ],
-)
-def test_bad_grids_are_refused(grid, options, message):
-    with pytest.raises(ValueError, match=message):
-        plots.edit_distance_heatmap(grid, **options)
 
 
 def test_rates_their_paleness_their_rows_and_the_whole():
@@ -158,15 +127,12 @@ def test_rates_their_paleness_their_rows_and_the_whole():
     legend = sorted(trace.name for trace in figure.data if trace.showlegend)
     assert legend == ["no formulas", paler, "training data"]
     full = np.full((3, 4), 7)
-    assert not traces(plots.rate_heatmaps([("m", full, full, None, None)], **AXES), showlegend=True)
-    with pytest.raises(ValueError, match=r"'m': cell \(0, 0\) has 21 correct of 20"):
-        plots.rate_heatmaps([("m", SAMPLES, SAMPLES + 1, 2, 7)], **AXES)
-    with pytest.raises(ValueError, match="'m': expected 3 rows of 4 columns"):
-        plots.rate_heatmaps([("m", SAMPLES, CORRECT.T, 2, 7)], **AXES)
+    (box,) = traces(plots.rate_heatmaps([("m", full, full, 2, 7)], **AXES), showlegend=True)
+    assert box.name == "training data"
 
 
 def test_paleness_is_relative_to_the_largest_cell_of_all_panels():
-    panels = [("a", SAMPLES, CORRECT, None, None), ("b", 5 * SAMPLES, CORRECT, None, None)]
+    panels = [("a", SAMPLES, CORRECT, 2, 7), ("b", 5 * SAMPLES, CORRECT, 2, 7)]
     few, many = named(plots.rate_heatmaps(panels, **AXES), "paleness")
     assert np.nanmin(np.asarray(few.z, float)) == pytest.approx(0.8)
     assert np.nanmin(np.asarray(many.z, float)) == 0
@@ -176,22 +142,21 @@ def test_paleness_is_relative_to_the_largest_cell_of_all_panels():
 
 
 def test_lines_hold_the_rates_in_order_and_the_end_of_training():
-    figure = plots.rates_by_propositions({"a": {"10": 0.1, "2": 0.5, "1": 1}}, training=2)
+    figure = plots.rates_by_propositions({"a": {"10": 0.1, "2": 0.5, "1": 1}}, training=2, title="")
     (line,), (boundary,) = figure.data, figure.layout.shapes
     assert (line.x, line.y) == ((1, 2, 10), (1, 0.5, 0.1))
     assert (boundary.x0, boundary.x1, boundary.layer) == (2.5, 2.5, "below")
     left, right = figure.layout.annotations
     assert (left.xanchor, right.xanchor) == ("right", "left")
     assert left.text.startswith("in training") and "more APs" in right.text
-    with pytest.raises(ValueError, match="'a', 3: expected a rate from 0 to 1, found 54.3"):
-        plots.solved_against_draws({"a": {3: 54.3}})
 
 
 def test_the_papers_lines_are_dashed_and_open_in_the_same_colours():
     ours = {"alpha-renaming": {3: 0.5}, "proposed": {3: 0.7, 4: 0.6}, "canonical": {3: 1.0}}
-    figure = plots.alpha_covariance_lines(ours, paper=paper_alpha_covariance("ltl"))
+    paper = paper_alpha_covariance("ltl")
+    figure = plots.alpha_covariance_lines(ours, paper=paper, title="")
     lines = {trace.name: trace for trace in figure.data}
-    assert set(lines) == {*ours, *(f"{n} (paper)" for n in paper_alpha_covariance("ltl"))}
+    assert set(lines) == {*ours, *(f"{name} (paper)" for name in paper)}
     for name in ("proposed", "alpha-renaming"):
         mine, theirs = lines[name], lines[f"{name} (paper)"]
         assert mine.line.color == theirs.line.color
@@ -202,7 +167,8 @@ def test_the_papers_lines_are_dashed_and_open_in_the_same_colours():
 
 
 def test_draws_are_on_a_logarithmic_axis_with_the_numbers_drawn():
-    figure = plots.solved_against_draws({"a": {1: 0.5, 3: 0.6, 10: 0.7}, "b": {1: 0.4, 5: 0.5}})
+    rates = {"a": {1: 0.5, 3: 0.6, 10: 0.7}, "b": {1: 0.4, 5: 0.5}}
+    figure = plots.solved_against_draws(rates, title="")
     assert figure.layout.xaxis.type == "log" and figure.layout.xaxis.tickvals == (1, 3, 5, 10)
     a, b = figure.data
     assert a.y == (0.5, 0.6, 0.7) and a.line.dash != b.line.dash
@@ -219,8 +185,6 @@ def test_curves_hold_the_records():
     assert list(scale.y) == [0, 1, 2, 3, 4] and scale.yaxis != loss.yaxis and list(other.y) == [3]
     assert (figure.layout.yaxis.type, figure.layout.yaxis2.type) == ("log", None)
     assert "yaxis3" not in figure.layout
-    with pytest.raises(ValueError, match="run 'a': none of its 1 records has a 'loss'"):
-        plots.training_curves({"a": [{"step": 1, "scale": 2}]})
 
 
 def test_long_curves_are_thinned_and_keep_their_ends():
@@ -252,8 +216,6 @@ def test_embedding_matrix_holds_U_the_lines_and_the_rows_in_use():
     plots.light_rows(figure, {"<pad>", "b"})
     assert [s.y0 + 0.5 for s in figure.layout.shapes if s.fillcolor] == [1, 2]  # veiled
     assert figure.layout.yaxis.ticktext == ("<b>&lt;pad&gt;</b>", "x", "a", "<b>b</b>")
-    with pytest.raises(ValueError, match="no row for 'z'"):
-        plots.light_rows(figure, {"z"})
 
 
 def test_cosine_matrix_holds_the_cosines():
@@ -261,12 +223,10 @@ def test_cosine_matrix_holds_the_cosines():
     half = 0.5**0.5
     expected = [[1, half, 0], [half, 1, -half], [0, -half, 1]]
     np.testing.assert_allclose(np.asarray(heatmap.z, float), expected, atol=1e-3)
-    with pytest.raises(ValueError, match=r"row 1 \('b'\) is all zeros"):
+    with pytest.raises(ValueError, match="row 1 is all zeros"):
         plots.cosine_matrix([[1.0, 0.0], [0.0, 0.0]], "ab")
     with pytest.raises(ValueError, match="tokens: expected one for each of 3 rows of U, found 2"):
         plots.embedding_matrix(np.ones((3, 2)), "ab")
-    with pytest.raises(ValueError, match="'a' is there more than once"):
-        plots.embedding_matrix(np.ones((3, 2)), "aba")
 
 
 @pytest.mark.parametrize("dimensions, arrows", [(2, ["scatter"]), (3, ["scatter3d", "cone"])])
@@ -288,8 +248,8 @@ def test_many_vectors_are_points_only():
     vectors = np.random.default_rng(0).normal(size=(500, 2))
     (points,) = plots.random_vectors_figure(vectors).data
     assert points.marker.opacity == 1 and len(points.x) == 500
-    with pytest.raises(ValueError, match="one for each of 500 vectors, found 1"):
-        plots.random_vectors_figure(vectors, labels=["a"])
+    with pytest.raises(ValueError, match="expected 2 or 3 dimensions, found 4"):
+        plots.random_vectors_figure(np.ones((2, 4)))
 
 
 # trees
@@ -333,7 +293,6 @@ def test_values_differ_in_colour_and_shape_and_are_named():
     assert set(groups) == set(values) and list(groups["false"].text) == ["!", "b", "&"]
     for look_of in ("symbol", "color"):
         assert len({groups[name].marker[look_of] for name in ("true", "false", "open")}) == 3
-    assert all(trace.showlegend for trace in groups.values())
 
 
 def test_notes_weights_and_what_the_pointer_shows():
@@ -358,15 +317,14 @@ def test_notes_weights_and_what_the_pointer_shows():
         ([], "one tree"),
         ([(), (0,), (0,)], "each once"),
         ([(), (1,), (0,)], "in prefix order"),
-        ([(), (1,)], r"\(1,\) is there, but not the node above or left"),
+        ([(), (1,)], "one tree"),
+        ([(), (0, 0)], "one tree"),
         ([(0,) * depth for depth in range(MOST_NODES + 1)], "tree of 201 nodes: at most 200"),
     ],
 )
 def test_what_is_no_tree_or_too_large_is_refused(paths, message):
     with pytest.raises(ValueError, match=message):
         plots.formula_tree(["a"] * len(paths), paths)
-    with pytest.raises(ValueError, match="labels: expected one for each of 1 nodes, found 2"):
-        plots.formula_tree("ab", [()])
 
 
 # lassos
@@ -403,15 +361,8 @@ def test_a_table_says_each_status_once_where_it_is():
     assert len({sign for sign, _, _ in LOOKS.values()}) == 3
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((["a"], [], [("a", ["holds"])]), "cycle: expected at least one"),
-        ((["a"], ["b"] * 60, [("a", ["holds"] * 61)]), "61 times: at most 60"),
-        (([], ["b"], [("a", ["holds", "holds"])]), "row 'a': expected 1 statuses, found 2"),
-        (([], ["b"], [("a", ["maybe"])]), "row 'a', time 0: 'maybe' is none of 'holds'"),
-    ],
-)
-def test_bad_tables_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        plots.lasso_table(*arguments)
+def test_a_lasso_has_a_cycle_and_at_most_60_times():
+    with pytest.raises(ValueError, match="cycle: expected at least one"):
+        plots.lasso_figure(["a"], [])
+    with pytest.raises(ValueError, match="61 times: at most 60"):
+        plots.lasso_table(["a"], ["b"] * 60, [("a", [True] * 61)])

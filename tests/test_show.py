@@ -33,7 +33,7 @@ def shown(monkeypatch):
 
 
 def test_show_without_chrome_is_interactive_only(shown, monkeypatch):
-    monkeypatch.setattr(look, "find_chrome", lambda: None)
+    monkeypatch.setattr(look, "png_bytes", lambda figure: None)
     plots.show(FIGURE, "two points")
     ((data, metadata),) = shown
     assert set(data) == {PLOTLY, "text/plain"} and metadata == {}
@@ -72,27 +72,36 @@ def test_show_outside_a_notebook_prints_the_text(capsys):
         plots.show(FIGURE, " ")
 
 
-def test_a_browser_that_fails_warns_once(monkeypatch, tmp_path):
+@pytest.fixture
+def browser(monkeypatch):
+    """Sets which browser there is."""
+    look._browser_works.cache_clear()
+    yield lambda path: monkeypatch.setenv("BROWSER_PATH", str(path))
+    look._browser_works.cache_clear()
+
+
+def test_no_browser_is_no_picture_and_no_warning(browser, tmp_path):
+    browser(tmp_path / "none")
+    assert plots.png_bytes(FIGURE) is None
+    with pytest.raises(RuntimeError, match="no working Chrome"):
+        plots.save_png(FIGURE, tmp_path / "never.png")
+
+
+def test_a_browser_that_fails_warns_once(browser, tmp_path):
     chrome = tmp_path / "chrome"
     chrome.write_text("#!/bin/sh\nexit 3\n")
     chrome.chmod(0o755)
-    monkeypatch.setattr(look, "find_chrome", lambda: str(chrome))
-    look._browser_works.cache_clear()
-    try:
-        with pytest.warns(RuntimeWarning, match="interactive only: .*chrome made no picture"):
-            assert plots.png_bytes(FIGURE) is None
+    browser(chrome)
+    with pytest.warns(RuntimeWarning, match="interactive only: the browser made no picture"):
         assert plots.png_bytes(FIGURE) is None
-        with pytest.raises(RuntimeError, match="no working Chrome"):
-            plots.save_png(FIGURE, tmp_path / "never.png")
-    finally:
-        look._browser_works.cache_clear()
+    assert plots.png_bytes(FIGURE) is None
 
 
 def test_a_found_chrome_draws_a_small_picture_pixel_for_pixel(tmp_path):
-    if plots.find_chrome() is None:
+    axis, grid = range(3, 31), np.triu(np.arange(28.0)) + np.tril(np.full((28, 28), np.nan), -1)
+    figure = plots.edit_distance_heatmaps([("a", grid, 5, (5, 10))], lengths=axis, uniques=axis)
+    if plots.png_bytes(FIGURE) is None:
         pytest.skip("no Chrome or Chromium here")
-    grid = np.triu(np.arange(28.0)) + np.tril(np.full((28, 28), np.nan), -1)
-    figure = plots.edit_distance_heatmap(grid, training_length=(5, 10), training_unique=5)
     path = plots.save_png(figure, tmp_path / "heatmap.png", scale=1)
     assert list(tmp_path.iterdir()) == [path] and path.stat().st_size < 60_000
     image = Image.open(io.BytesIO(path.read_bytes()))

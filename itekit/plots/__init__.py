@@ -1,8 +1,8 @@
 """Plotly figures: heatmaps, lines, matrices, trees, lassos, random vectors.
 
-Every function takes NumPy arrays (or anything that ``numpy.asarray`` takes) and plain lists, checks
-their shapes, and returns a ``plotly.graph_objects.Figure``. `show` displays a figure in a notebook,
-with a static picture and a text alternative. Nothing here imports torch.
+Every function takes NumPy arrays (or anything that ``numpy.asarray`` takes) and plain lists, and
+returns a ``plotly.graph_objects.Figure``. `show` displays a figure in a notebook, with a static
+picture and a text alternative. Nothing here imports torch.
 """
 # ruff: noqa: F401  (all names are for those who import them from here)
 
@@ -29,7 +29,6 @@ from itekit.plots.show import (
     SIGNED,
     SYMBOLS,
     colour_bar,
-    find_chrome,
     mime_bundle,
     png_bytes,
     save_png,

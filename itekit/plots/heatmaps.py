@@ -5,39 +5,37 @@ section "Experiments", figure "heatmaps". Columns are lengths. Rows are the numb
 characters of a string, or of atomic propositions (APs) of a formula. Cells that can hold nothing,
 or hold no formula, are hatched; a box is around what the training data holds.
 
-Shape letters: N rows, M columns (lengths).
+Shape letters: N rows, M columns (lengths), P panels.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
-from itekit.plots.show import AMOUNTS, BELOW, WIDEST, colour_bar, compact, floats, save_png, style
+from itekit.plots.show import (
+    AMOUNTS,
+    BELOW,
+    WIDEST,
+    colour_bar,
+    colours,
+    compact,
+    in_legend,
+    save_png,
+    style,
+    subplots,
+)
 
-Span = int | tuple[int, int] | None
+Axes = tuple[np.ndarray, np.ndarray]  # rows [N], columns [M]
+Span = int | tuple[int, int]  # (lowest, highest), or one number for "up to it"
 HATCH = {"shape": "/", "fgcolor": "#9A9A9A", "bgcolor": "#F4F4F4", "size": 8, "solidity": 0.2}
 GREEN = {"color": "#2ECC40", "width": 3}
 DASHED = {"color": "#222222", "width": 3, "dash": "6px,4px"}
 MOST_ANNOTATED = 30  # cells a side, beyond which numbers in the cells are too small to read
 PALEST = 0.85  # how white a cell with hardly any formulas is made
 ROW = 24  # pixels of a row of rates
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One heatmap: its name and what is true of the whole, what its colours say, where it is."""
-
-    heading: tuple[str, ...]
-    grid: np.ndarray  # float [N, M], NaN for no value
-    rows: np.ndarray  # [N]
-    columns: np.ndarray  # [M]
-    empty: np.ndarray  # bool [N, M], the hatched cells
-    box: tuple[float, ...] | None  # the training region: left, right, top, bottom
 
 
 def edges(centres: np.ndarray) -> np.ndarray:
@@ -63,100 +61,57 @@ def outlines(
     return np.array(x), np.array(y)
 
 
-def _grid(name: str, values: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """The values as an array [N, M]; axes that do not fit it or do not increase are refused."""
-    array = floats(name, values, dimensions=2)
-    if array.shape != (len(rows), len(columns)):
-        wanted = f"{len(rows)} rows of {len(columns)} columns"
-        raise ValueError(f"{name}: expected {wanted}, found shape {array.shape}")
-    if not (np.diff(rows) > 0).all() or not (np.diff(columns) > 0).all():
-        raise ValueError(f"{name}: expected increasing axes, found {rows} and {columns}")
-    return array
+def _borders(span: Span, centres: np.ndarray) -> np.ndarray:
+    """The first and the last border of the cells [N] that `span` covers; empty if there is none."""
+    low, high = (centres[0], span) if np.ndim(span) == 0 else span
+    inside = np.flatnonzero((centres >= low) & (centres <= high))
+    return edges(centres)[np.concatenate([inside[:1], inside[-1:] + 1])]
 
 
-def _training_box(
-    length: Span, columns: np.ndarray, span: Span, rows: np.ndarray
-) -> tuple[float, ...] | None:
-    """The borders of the cells that both spans cover, if any; one number means "up to it"."""
-    if length is None or span is None:
-        return None
-    box = []
-    for one, centres in ((length, columns), (span, rows)):
-        low, high = (centres[0], one) if np.ndim(one) == 0 else tuple(one)
-        inside = np.flatnonzero((centres >= low) & (centres <= high))
-        if len(inside) == 0:
-            return None
-        box += edges(centres)[[inside[0], inside[-1] + 1]].tolist()
-    return tuple(box)
+def _headings(panels: Sequence, wholes: list[str], columns: int) -> list[str]:
+    """Each title and what is true of the whole, in two lines where panels are narrow."""
+    between = "<br>" if columns > 2 else ": "
+    return [panel[0] + between + whole for panel, whole in zip(panels, wholes, strict=True)]
 
 
-def _subplots(panels: list[Panel], columns: int, **layout: Any) -> tuple[go.Figure, list[dict]]:
-    """A figure for the panels in rows of `columns`, and their places in it; others are hidden.
+def _cells(grid: np.ndarray, axes: Axes, words: str, **more: Any) -> go.Heatmap:
+    more |= {"x": axes[1], "y": axes[0], "coloraxis": "coloraxis", "hoverongaps": False}
+    return go.Heatmap(z=compact(grid), hovertemplate=words + "<extra></extra>", **more)
 
-    The titles stand in two lines where panels are narrow.
+
+def _frame(
+    figure: go.Figure,
+    place: dict,
+    axes: Axes,
+    empty: np.ndarray,
+    hatched: str,
+    training: tuple[Span, Span],
+    line: dict,
+) -> None:
+    """The axes, the hatched cells, and the box of the training data: spans of rows and columns.
+
+    The box is on a white line that stands out from every colour.
     """
-    names = [("<br>" if columns > 2 else ": ").join(panel.heading) for panel in panels]
-    down = -(-len(panels) // columns)
-    figure = make_subplots(down, columns, subplot_titles=names, **layout)
-    places = [{"row": i // columns + 1, "col": i % columns + 1} for i in range(down * columns)]
-    for place in places[len(panels) :]:
-        figure.update_xaxes(visible=False, **place)
-        figure.update_yaxes(visible=False, **place)
-    return figure, places[: len(panels)]
-
-
-def _cells(panel: Panel, words: str, **more: Any) -> go.Heatmap:
-    axes = {"x": panel.columns, "y": panel.rows, "coloraxis": "coloraxis", "hoverongaps": False}
-    words += "<extra></extra>"
-    return go.Heatmap(z=compact(panel.grid), hovertemplate=words, **axes, **more)
-
-
-def _frame(figure: go.Figure, panel: Panel, place: dict, hatched: str, line: dict) -> None:
-    """Hatched cells, the box on a white line that stands out from every colour, and the axes."""
-    x, y = outlines(panel.empty, panel.rows, panel.columns)
+    rows, columns = axes
+    plain = {"showgrid": False, "constrain": "domain", **place}
+    figure.update_xaxes(range=edges(columns)[[0, -1]], **plain)
+    figure.update_yaxes(range=edges(rows)[[-1, 0]], **plain)
+    quiet = {"mode": "lines", "hoverinfo": "skip", "showlegend": False, **place}
+    x, y = outlines(empty, rows, columns)
     if len(x):
-        shape = {"mode": "lines", "line": {"width": 0}, "fill": "toself", "fillpattern": HATCH}
-        shape |= {"hoverinfo": "skip", "showlegend": False, "legendgroup": hatched}
-        figure.add_trace(go.Scatter(x=x, y=y, name=hatched, **shape), **place)
-    if panel.box is not None:
-        left, right, top, bottom = panel.box
-        path = {"x": [left, right, right, left, left], "y": [top, top, bottom, bottom, top]}
-        path |= {"mode": "lines", "hoverinfo": "skip", "cliponaxis": False, "showlegend": False}
-        figure.add_trace(go.Scatter(**path, line={"color": "white", "width": 5}), **place)
-        figure.add_trace(go.Scatter(**path, line=line, name="training data"), **place)
-    axis = {"showgrid": False, "constrain": "domain"}
-    figure.update_xaxes(range=edges(panel.columns)[[0, -1]], **axis, **place)
-    figure.update_yaxes(range=edges(panel.rows)[[-1, 0]], **axis, **place)
+        fill = {"line": {"width": 0}, "fill": "toself", "fillpattern": HATCH}
+        figure.add_scatter(x=x, y=y, name=hatched, legendgroup=hatched, **fill, **quiet)
+    y, x = map(_borders, training, axes)
+    if len(x) and len(y):
+        path = {"x": x[[0, 1, 1, 0, 0]], "y": y[[0, 0, 1, 1, 0]], "cliponaxis": False, **quiet}
+        figure.add_scatter(**path, line={"color": "white", "width": 5})
+        figure.add_scatter(**path, line=line, name="training data")
 
 
-def _finish(figure: go.Figure, maximum: float, bar: dict, *names: str) -> None:
-    """The colours, and the first trace of each name in the legend, which stands below."""
-    for name in names:
-        for trace in [trace for trace in figure.data if trace.name == name][:1]:
-            trace.showlegend = True
-    scale = {"colorscale": AMOUNTS, "cmin": 0, "cmax": maximum, "colorbar": bar}
-    figure.update_layout(legend=BELOW, coloraxis=scale)
-
-
-def _distance_panel(
-    title: str, grid: Any, unique: Span, length: Span, minimum: int, lengths: Any, uniques: Any
-) -> Panel:
-    name = f"grid {title!r}" if title else "grid"
-    shape = floats(name, grid, dimensions=2).shape
-    rows, columns = (
-        np.arange(minimum, minimum + count) if axis is None else np.asarray(axis)
-        for axis, count in zip((uniques, lengths), shape, strict=True)
-    )
-    values = _grid(name, grid, rows, columns)
-    impossible = rows[:, None] > columns[None, :]
-    for row, column in np.argwhere(impossible & ~np.isnan(values)):
-        raise ValueError(
-            f"{name}: cell ({row}, {column}) holds {values[row, column]:g}, but a string of length "
-            f"{columns[column]:g} cannot have {rows[row]:g} unique characters: expected NaN"
-        )
-    heading = (*filter(None, [title]), f"mean {np.nanmean(values):.2f}")
-    box = _training_box(length, columns, unique, rows)
-    return Panel(heading, values, rows, columns, impossible, box)
+def _finish(figure: go.Figure, hatched: str, maximum: float, bar: dict) -> None:
+    """The legend below, and the colours."""
+    in_legend(trace for trace in figure.data if trace.name in (hatched, "training data"))
+    figure.update_layout(legend=BELOW, coloraxis=colours(AMOUNTS, 0, maximum, bar))
 
 
 def cell_text(value: float) -> str:
@@ -166,90 +121,65 @@ def cell_text(value: float) -> str:
     return "0" if value == 0 else f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
 
 
-def _distance_figure(
-    panels: list[Panel], columns: int, maximum: float | None, annotate: bool, cell: float
-) -> go.Figure:
-    """The finished figure; `cell` is the side of a cell in pixels."""
-    (height, width), down = panels[0].grid.shape, -(-len(panels) // columns)
-    layout = {"shared_xaxes": "all", "shared_yaxes": "all", "horizontal_spacing": 0.04}
-    figure, places = _subplots(panels, columns, vertical_spacing=0.16 / down, **layout)
-    hatched = "impossible: more unique characters than length"
-    for i, (panel, place) in enumerate(zip(panels, places, strict=True)):
-        words = "%{y} unique characters, length %{x}<br>mean edit distance %{z:.3f}"
-        cells = _cells(panel, words)
-        if annotate:
-            texts = np.vectorize(cell_text, otypes=[object])(panel.grid)
-            size = max(6, min(14, round(0.4 * cell)))
-            cells.update(text=texts, texttemplate="%{text}", textfont_size=size)
-        figure.add_trace(cells, **place)
-        _frame(figure, panel, place, hatched, GREEN)
-        if i + columns >= len(panels):  # the lowest one of its column
-            figure.update_xaxes(title_text="string length", showticklabels=True, **place)
-    figure.update_yaxes(title_text="unique characters", col=1)
-    if maximum is None:
-        maximum = max([1.0, *(float(np.nanmax(panel.grid)) for panel in panels)])
-    _finish(figure, maximum, colour_bar("mean edit distance"), hatched, "training data")
-    size = {"width": max(480, 160 + columns * (cell * width + 25))}
-    size["height"] = 180 + down * (cell * height + 30)
-    if len(panels) == 1:  # its heading is the figure's title
-        figure.layout.annotations = ()
-        return style(figure, title=": ".join(panels[0].heading), **size)
-    return style(figure, **size).update_layout(margin_t=65 if columns > 2 else 45)
-
-
-def edit_distance_heatmap(
-    grid: Any,
-    *,
-    minimum: int = 3,
-    training_length: Span = None,
-    training_unique: Span = None,
-    title: str = "",
-    maximum: float | None = None,
-    lengths: Any = None,
-    uniques: Any = None,
-    annotate: bool | None = None,
-) -> go.Figure:
-    """One edit-distance heatmap. Paper, appendix "Copying Task Experiments".
-
-    Args:
-        grid: float [N, M], NaN where there is no value, as in every impossible cell.
-        minimum: the unique-character count of the first row and the length of the first column.
-        training_length, training_unique: what the training data holds, for the green box: a pair
-            (lowest, highest), or one number for "up to it". Both or neither.
-        title: put before the mean over the cells that have a value.
-        maximum: top of the colour scale; None: the largest value, at least 1.
-        lengths, uniques: increasing [M] and [N], for grids with a stride; they replace `minimum`.
-        annotate: numbers in the cells; None: up to 30 cells a side.
-
-    Raises:
-        ValueError: axes that do not fit the grid, or a value in an impossible cell.
-    """
-    spans = training_unique, training_length
-    panel = _distance_panel(title, grid, *spans, minimum, lengths, uniques)
-    cells = max(panel.grid.shape)
-    annotate = cells <= MOST_ANNOTATED if annotate is None else annotate
-    return _distance_figure([panel], 1, maximum, annotate, cell=max(1, min(40, 620 / cells)))
-
-
 def edit_distance_heatmaps(
     panels: Sequence[tuple[str, Any, Span, Span]],
     *,
-    minimum: int = 3,
+    lengths: Any,
+    uniques: Any,
     columns: int = 2,
     maximum: float | None = None,
-    lengths: Any = None,
-    uniques: Any = None,
-    annotate: bool | None = None,
+    annotate: bool = False,
 ) -> go.Figure:
-    """Several heatmaps on one colour scale: [(title, grid, training_unique, training_length), ...].
+    """Edit-distance heatmaps on one colour scale. Paper, appendix "Copying Task Experiments".
 
-    Each is as in `edit_distance_heatmap`; `minimum`, `lengths` and `uniques` hold for all of them.
+    Args:
+        panels: (title, grid, training_unique, training_length) of each: mean edit distances
+            [N, M], NaN where there is no value, and what the training data holds, for the green
+            box: a pair (lowest, highest) each, or one number for "up to it".
+        lengths, uniques: increasing, of the columns [M] and the rows [N].
+        columns: heatmaps side by side.
+        maximum: top of the colour scale; None: the largest value, at least 1.
+        annotate: larger cells, with numbers in them up to 30 cells a side.
     """
-    made = [_distance_panel(*panel, minimum, lengths, uniques) for panel in panels]
-    columns = min(columns, len(made))
-    room = min(340, (WIDEST - 160) / columns - 25)  # pixels across a panel
-    cell = max(1, min(30, room / max(made[0].grid.shape)))
-    return _distance_figure(made, columns, maximum, bool(annotate), cell)
+    axes = rows, across = np.asarray(uniques), np.asarray(lengths)
+    grids = np.array([grid for _, grid, *_ in panels], float)
+    columns, down = min(columns, len(panels)), -(-len(panels) // columns)
+    room = 620 if annotate else min(340, (WIDEST - 160) / columns - 25)  # pixels across a panel
+    cell = max(1, min(40 if annotate else 30, room / max(len(rows), len(across))))
+    wholes = [f"mean {np.nanmean(grid):.2f}" for grid in grids]
+    headings = _headings(panels, wholes, columns)
+    layout = {"shared_xaxes": "all", "shared_yaxes": "all", "horizontal_spacing": 0.04}
+    figure, places = subplots(headings, columns, vertical_spacing=0.16 / down, **layout)
+    impossible = rows[:, None] > across
+    hatched = "impossible: more unique characters than length"
+    words = "%{y} unique characters, length %{x}<br>mean edit distance %{z:.3f}"
+    for place, grid, (*_, unique, length) in zip(places, grids, panels, strict=True):
+        cells = _cells(grid, axes, words)
+        if annotate and max(grid.shape) <= MOST_ANNOTATED:
+            texts = np.vectorize(cell_text, otypes=[object])(grid)
+            size = max(6, min(14, round(0.4 * cell)))
+            cells.update(text=texts, texttemplate="%{text}", textfont_size=size)
+        figure.add_trace(cells, **place)
+        _frame(figure, place, axes, impossible, hatched, (unique, length), GREEN)
+    for place in places[-columns:]:  # the lowest one of each column
+        figure.update_xaxes(title_text="string length", showticklabels=True, **place)
+    figure.update_yaxes(title_text="unique characters", col=1)
+    maximum = max(1.0, np.nanmax(grids)) if maximum is None else maximum
+    _finish(figure, hatched, maximum, colour_bar("mean edit distance"))
+    size = {"width": max(480, 160 + columns * (cell * len(across) + 25))}
+    size["height"] = 180 + down * (cell * len(rows) + 30)
+    if len(panels) == 1:  # its heading is the figure's title
+        figure.layout.annotations = ()
+        return style(figure, title=headings[0], **size)
+    return style(figure, **size, margin_t=65 if columns > 2 else 45)
+
+
+def edit_distance_heatmap(
+    grid: Any, *, title: str, training_unique: Span, training_length: Span, **axes: Any
+) -> go.Figure:
+    """One large edit-distance heatmap with numbers; the rest as in `edit_distance_heatmaps`."""
+    panel = title, grid, training_unique, training_length
+    return edit_distance_heatmaps([panel], annotate=True, **axes)
 
 
 def copying_picture(path: str | Path) -> Path:
@@ -271,6 +201,11 @@ def copying_picture(path: str | Path) -> Path:
     return save_png(figure, path)
 
 
+def _shares(correct: np.ndarray, samples: np.ndarray) -> np.ndarray:
+    """Shares of correct answers, NaN where there is no formula."""
+    return np.where(samples > 0, correct / np.maximum(samples, 1), np.nan)
+
+
 def rate_heatmaps(
     panels: Sequence[tuple[str, Any, Any, Span, Span]],
     *,
@@ -285,79 +220,53 @@ def rate_heatmaps(
 
     Args:
         panels: (title, samples, correct, training_propositions, training_length) of each: counts
-            [N, M] of formulas and of correct answers, and the training region: each a pair (lowest,
-            highest) or one number for "up to it", or both None.
+            [N, M] of formulas and of correct answers, and what the training data holds, as in
+            `edit_distance_heatmaps` (`itekit.results.heatmap_panel` makes one).
         lengths, propositions: increasing, of the columns [M] and the rows [N].
         columns: heatmaps side by side.
-
-    Raises:
-        ValueError: counts that do not fit the axes, or more correct answers than formulas.
     """
-    across, rows = np.asarray(lengths, float), np.asarray(propositions, float)
-    made, counts = [], []
-    for name, *both, proposition_span, length_span in panels:
-        samples, correct = (_grid(f"{name!r}", given, rows, across) for given in both)
-        for row, column in np.argwhere(correct > samples):
-            found = f"{correct[row, column]:g} correct of {samples[row, column]:g}"
-            raise ValueError(f"{name!r}: cell ({row}, {column}) has {found}")
-        heading = (*filter(None, [name]), f"{correct.sum() / samples.sum():.1%} correct")
-        box = _training_box(length_span, across, proposition_span, rows)
-        grid, empty = _shares(correct, samples), samples == 0
-        made.append(Panel(heading, grid, rows, across, empty, box))
-        counts.append((samples, correct))
-    columns = min(columns, len(made))
-    down, room = -(-len(made) // columns), 100 if columns > 2 else 80  # pixels between rows
+    axes = rows, across = np.asarray(propositions, float), np.asarray(lengths, float)
+    samples, correct = (np.array([panel[i] for panel in panels], float) for i in (1, 2))  # [P,N,M]
+    rates, largest, fewest = _shares(correct, samples), samples.max(), samples[samples > 0].min()
+    columns, down = min(columns, len(panels)), -(-len(panels) // columns)
+    room = 100 if columns > 2 else 80  # pixels between rows of panels
+    wholes = [f"{c.sum() / s.sum():.1%} correct" for c, s in zip(correct, samples, strict=True)]
+    headings = _headings(panels, wholes, columns)
     spacing = {"vertical_spacing": room / (down * (ROW * len(rows) + room))}
-    figure, places = _subplots(made, columns, horizontal_spacing=0.15 / columns, **spacing)
+    figure, places = subplots(headings, columns, horizontal_spacing=0.15 / columns, **spacing)
     figure.update_annotations(font_size=15)
-    every = np.array([samples for samples, _ in counts])
-    for i, (panel, place) in enumerate(zip(made, places, strict=True)):
-        _draw_rates(figure, panel, *counts[i], every.max(), place)
-        if i + columns >= len(made):
-            figure.update_xaxes(title_text="formula length (tokens)", **place)
-    figure.update_yaxes(showticklabels=False)
-    figure.update_yaxes(title_text="atomic propositions", showticklabels=True, col=1)
-    fewest = every[every > 0].min()
-    if fewest < every.max():
-        pale = {"symbol": "square", "size": 14, "color": "#B5D5D8", "line": {"width": 0}}
-        legend = {"x": [None], "y": [None], "mode": "markers", "marker": pale, "showlegend": True}
-        name = f"paler: fewer formulas, {fewest:g} to {every.max():g} a cell"
-        figure.add_scatter(**legend, name=name)
-    bar = colour_bar("correct answers", tickformat=".0%", x=1.06 if columns > 1 else 1.1, xpad=0)
-    _finish(figure, 1, bar, "training data", "no formulas")
-    height = 125 + 40 * bool(title) + down * (ROW * len(rows) + room)
-    style(figure, title=title, width=WIDEST if columns > 1 else 620, height=height)
-    return figure.update_layout(margin={"t": room - 35 + 40 * bool(title), "b": 100})
-
-
-def _shares(correct: np.ndarray, samples: np.ndarray) -> np.ndarray:
-    """Shares of correct answers, NaN where there is no formula."""
-    return np.where(samples > 0, correct / np.maximum(samples, 1), np.nan)
-
-
-def _draw_rates(
-    figure: go.Figure,
-    panel: Panel,
-    samples: np.ndarray,
-    correct: np.ndarray,
-    largest: float,
-    place: dict,
-) -> None:
-    """A panel's colours, their paleness, and the share of correct answers of each row."""
     words = "%{y} APs, length %{x}<br>%{customdata[0]} of %{customdata[1]} correct (%{z:.0%})"
-    counts = np.stack([correct, samples], axis=2).astype(int)
-    figure.add_trace(_cells(panel, words, name="correct", customdata=counts), **place)
     white = [[0, "rgba(255,255,255,0)"], [1, f"rgba(255,255,255,{PALEST})"]]
-    scale = {"zmin": 0, "zmax": 1, "colorscale": white, "showscale": False, "hoverinfo": "skip"}
-    pale = compact(np.where(panel.empty, np.nan, 1 - samples / largest))
-    axes = {"x": panel.columns, "y": panel.rows}
-    figure.add_trace(go.Heatmap(z=pale, name="paleness", **axes, **scale), **place)
-    _frame(figure, panel, place, "no formulas", DASHED)
-    figure.update_yaxes(tickvals=panel.rows, **place)
-    beside = {"x": 1.01, "xanchor": "left", "showarrow": False, "font_size": 12, **place}
-    top = {"y": 1.0, "yanchor": "bottom"}
-    figure.add_annotation(text="row", **top, xref="x domain", yref="y domain", **beside)
-    rates = _shares(correct.sum(axis=1), samples.sum(axis=1))
-    for count, rate in zip(panel.rows, rates, strict=True):
-        text = "–" if np.isnan(rate) else f"{rate:.0%}"
-        figure.add_annotation(text=text, y=count, xref="x domain", **beside)
+    veil = {"name": "paleness", "zmin": 0, "zmax": 1, "colorscale": white, "showscale": False}
+    veil |= {"x": across, "y": rows, "hoverinfo": "skip"}
+    each = zip(places, rates, correct, samples, panels, strict=True)
+    for place, rate, right, count, panel in each:
+        both = np.stack([right, count], axis=2).astype(int)
+        cells = _cells(rate, axes, words, name="correct", customdata=both)
+        figure.add_trace(cells, **place)
+        pale = np.where(count > 0, 1 - count / largest, np.nan)
+        figure.add_heatmap(z=compact(pale), **veil, **place)
+        _frame(figure, place, axes, count == 0, "no formulas", panel[3:], DASHED)
+        beside = {"x": 1.01, "xanchor": "left", "showarrow": False, "font_size": 12}
+        beside |= {"xref": "x domain", **place}
+        top = {"y": 1.0, "yanchor": "bottom", "yref": "y domain"}
+        figure.add_annotation(text="row", **top, **beside)
+        shares = _shares(right.sum(axis=1), count.sum(axis=1))
+        for row, share in zip(rows, shares, strict=True):
+            text = "–" if np.isnan(share) else f"{share:.0%}"
+            figure.add_annotation(text=text, y=row, **beside)
+    for place in places[-columns:]:
+        figure.update_xaxes(title_text="formula length (tokens)", **place)
+    figure.update_yaxes(tickvals=rows, showticklabels=False)
+    figure.update_yaxes(title_text="atomic propositions", showticklabels=True, col=1)
+    if fewest < largest:
+        pale = {"symbol": "square", "size": 14, "color": "#B5D5D8", "line": {"width": 0}}
+        name = f"paler: fewer formulas, {fewest:g} to {largest:g} a cell"
+        legend = {"mode": "markers", "marker": pale, "showlegend": True, "name": name}
+        figure.add_scatter(x=[None], y=[None], **legend)
+    bar = colour_bar("correct answers", tickformat=".0%", x=1.06 if columns > 1 else 1.1, xpad=0)
+    _finish(figure, "no formulas", 1, bar)
+    size = {"width": WIDEST if columns > 1 else 620}
+    size["height"] = 125 + 40 * bool(title) + down * (ROW * len(rows) + room)
+    margin = {"t": room - 35 + 40 * bool(title), "b": 100}
+    return style(figure, title=title, **size, margin=margin)

@@ -10,7 +10,7 @@ from math import cos, pi, sin
 
 import plotly.graph_objects as go
 
-from itekit.plots.show import COLOURS, DARK, WIDEST, style
+from itekit.plots.show import COLOURS, DARK, PLAIN, WIDEST, arrow, style
 
 MOST_TIMES = 60
 UNIT = 84  # pixels between two times of the picture, at most
@@ -57,51 +57,41 @@ def lasso_figure(prefix: Sequence[str], cycle: Sequence[str], *, title: str = ""
     places = [(time * apart, 0.0) for time in range(start)] + [on_circle(a) for a in angles]
     left, right = -0.3 - longest / UNIT, centre + radius + 0.4 + longest / UNIT
     small = min(1.0, (WIDEST - 20) / (UNIT * (right - left)))  # a long lasso is drawn smaller
-    figure = go.Figure()
-    for (before, _), (after, _) in zip(places[:start], places[1:], strict=False):
-        _arrow(figure, [(before + gap, 0.0), (after - gap, 0.0)], DARK, small)
+    paths = [
+        (DARK, [(before + gap, 0.0), (after - gap, 0.0)])
+        for (before, _), (after, _) in zip(places[:start], places[1:], strict=False)
+    ]
     for angle in angles:
         first, last = angle - 1.15 * gap / radius, angle - turn + 1.15 * gap / radius
         arc = [on_circle(first + (last - first) * i / 40) for i in range(41)]
-        _arrow(figure, arc, COLOURS[0], small)
+        paths.append((COLOURS[0], arc))
+    figure = go.Figure().update_layout(showlegend=False)
+    for colour, path in paths:
+        x, y = zip(*path, strict=True)
+        head = [0] * (len(path) - 1) + [13 * small]
+        figure.add_scatter(x=x, y=y, **arrow(colour, head, simplify=False))
+    marker = {
+        "size": NODE * small,
+        "color": ["white"] * start + [BAND] * len(cycle),
+        "line": {"color": [DARK] * start + [COLOURS[0]] * len(cycle), "width": 2},
+        "opacity": 1,
+    }
     times = range(len(places))
-    rims = [DARK if time < start else COLOURS[0] for time in times]
-    fills = ["white" if time < start else BAND for time in times]
     hover = [f"time {time}{', and each turn of the cycle' * (time >= start)}" for time in times]
     x, y = zip(*places, strict=True)
-    figure.add_scatter(
-        x=x,
-        y=y,
-        text=[str(time) for time in times],
-        mode="markers+text",
-        textfont_size=14 * small,
-        hovertext=hover,
-        hoverinfo="text",
-        showlegend=False,
-        marker={"size": NODE * small, "color": fills, "line": {"color": rims, "width": 2}},
-        marker_opacity=1,
-    )
-    for time, (x, y) in enumerate(places):
-        where = _label_place(angles[time - start] if time >= start else None, small)
-        text = {"text": html.escape(labels[time]), "font_size": 14 * small, "showarrow": False}
-        figure.add_annotation(x=x, y=y, **text, **where)
+    signs = {"text": [str(time) for time in times], "textfont_size": 14 * small}
+    shown = {"hovertext": hover, "hoverinfo": "text", "mode": "markers+text", **signs}
+    figure.add_scatter(x=x, y=y, marker=marker, **shown)
+    for label, (x, y), angle in zip(labels, places, [None] * start + angles, strict=True):
+        text = {"text": html.escape(label), "font_size": 14 * small, "showarrow": False}
+        figure.add_annotation(x=x, y=y, **text, **_label_place(angle, small))
     high = 0.35 + max(abs(y) + 0.35 * (abs(y) > 0.1) for _, y in places)
     high, top = max(high, radius + 0.1), 40 if title else 10
     figure.update_xaxes(visible=False, range=[left, right])
     figure.update_yaxes(visible=False, range=[-high, high])
-    width, height = round(UNIT * (right - left) * small), round(2 * UNIT * high * small)
-    style(figure, title=title, width=width + 20, height=height + top + 10)
-    return figure.update_layout(margin={"l": 10, "r": 10, "t": top, "b": 10})
-
-
-def _arrow(figure: go.Figure, points: list[tuple[float, float]], colour: str, small: float) -> None:
-    x, y = zip(*points, strict=True)
-    sizes = [0] * (len(points) - 1) + [13 * small]
-    marker = {"symbol": "arrow", "angleref": "previous", "size": sizes, "color": colour}
-    line = {"color": colour, "width": 2, "simplify": False}
-    marker |= {"opacity": 1, "line": {"width": 0}}
-    arrow = {"mode": "lines+markers", "line": line, "marker": marker}
-    figure.add_scatter(x=x, y=y, hoverinfo="skip", showlegend=False, **arrow)
+    size = {"width": round(UNIT * (right - left) * small) + 20}
+    size["height"] = round(2 * UNIT * high * small) + top + 10
+    return style(figure, title=title, **size, margin={"l": 10, "r": 10, "t": top, "b": 10})
 
 
 def _label_place(angle: float | None, small: float) -> dict:
@@ -133,54 +123,44 @@ def lasso_table(
             "depends on the word". The first row is on top.
 
     Raises:
-        ValueError: an empty cycle, more than 60 times, a row of another length, or an unknown
-            status.
+        ValueError: an empty cycle, or more than 60 times.
     """
-    steps, cells = _times(prefix, cycle), {}  # (time, row) -> status
-    for j, (label, found) in enumerate(rows):
-        if len(found) != len(steps):
-            raise ValueError(f"row {label!r}: expected {len(steps)} statuses, found {len(found)}")
-        for i, status in enumerate(found):
-            cells[i, j] = status if isinstance(status, str) else "holds" if status else "fails"
-            if cells[i, j] not in LOOKS:
-                known = ", ".join(map(repr, LOOKS))
-                raise ValueError(f"row {label!r}, time {i}: {status!r} is none of {known}")
+    steps = _times(prefix, cycle)
     labels = [html.escape(label) for label, _ in rows]
     left = max(len(label) for label, _ in rows) * LETTER + 24
     column = max(CELL, max(map(len, steps)) * LETTER + 14)
     shown = max(len(steps), 340 / column)  # room for the legend
     column = min(column, (WIDEST - left - 20) / shown)
-    figure = go.Figure()
+    size, figure = 0.72 * min(CELL, column), go.Figure()
     for status, (sign, fill, colour) in LOOKS.items():
-        places = [place for place, found in cells.items() if found == status]
+        same = {status, {"holds": True, "fails": False}.get(status)}
+        places = [
+            (i, j)
+            for j, (_, found) in enumerate(rows)
+            for i, one in enumerate(found)
+            if one in same
+        ]
         if not places:
             continue
-        (x, y), size = zip(*places, strict=True), 0.72 * min(CELL, column)
-        figure.add_scatter(
-            x=x,
-            y=y,
-            name=status,
-            text=[sign] * len(places),
-            mode="markers+text",
-            textfont={"color": colour, "size": min(16, size)},
-            marker={"symbol": "square", "size": size, "color": fill, "line": {"width": 0}},
-            hovertext=[f"{labels[j]}: {status} at time {i}" for i, j in places],
-            hoverinfo="text",
-            cliponaxis=False,
-        )
+        x, y = zip(*places, strict=True)
+        marker = {"symbol": "square", "size": size, "color": fill, "line": {"width": 0}}
+        signs = {"text": [sign] * len(x), "textfont": {"color": colour, "size": min(16, size)}}
+        hover = [f"{labels[j]}: {status} at time {i}" for i, j in places]
+        shape = {"mode": "markers+text", "marker": marker, "cliponaxis": False, **signs}
+        figure.add_scatter(x=x, y=y, name=status, hovertext=hover, hoverinfo="text", **shape)
     first, end = len(prefix) - 0.5, len(steps) - 0.5
     figure.add_vrect(x0=first, x1=end, fillcolor=BAND, line_width=0, layer="below")
     note = {"text": "↻ for ever", "showarrow": False, "xanchor": "left", "yanchor": "top"}
     figure.add_annotation(x=first + 0.02, y=len(rows) - 0.5, **note)
-    plain = {"showgrid": False, "showline": False, "ticks": "", "automargin": False}
+    plain = {**PLAIN, "automargin": False}
     ticks = [f"{html.escape(step)}<br><b>{time}</b>" for time, step in enumerate(steps)]
-    columns = {"tickvals": list(range(len(steps))), "ticktext": ticks, "side": "top"}
+    columns = {"tickvals": [*range(len(steps))], "ticktext": ticks, "side": "top"}
     figure.update_xaxes(**columns, **plain, range=[-0.5, shown - 0.5])
-    at = {"tickvals": list(range(len(rows))), "ticktext": labels}
-    figure.update_yaxes(**at, **plain, range=[len(rows) + 0.05, -0.5])
-    top = 100 if title else 56
-    height = round(CELL * (len(rows) + 0.55)) + top + 40
-    style(figure, title=title, width=round(left + column * shown) + 20, height=height)
+    figure.update_yaxes(tickvals=[*range(len(rows))], ticktext=labels, **plain)
+    figure.update_yaxes(range=[len(rows) + 0.05, -0.5])
     legend = {"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom"}
     figure.update_layout(showlegend=True, legend=legend | {"itemsizing": "constant"})
-    return figure.update_layout(margin={"l": left, "r": 20, "t": top, "b": 40})
+    top = 100 if title else 56
+    size = {"width": round(left + column * shown) + 20}
+    size["height"] = round(CELL * (len(rows) + 0.55)) + top + 40
+    return style(figure, title=title, **size, margin={"l": left, "r": 20, "t": top, "b": 40})

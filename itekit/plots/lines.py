@@ -12,7 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from itekit.plots.show import COLOURS, DASHES, GREY, SYMBOLS, floats, style
+from itekit.plots.show import GREY, look, style
 
 Rates = Mapping[str, Mapping[int | str, float]]
 PANELS = {"loss": "loss", "scale": "AdaCos scale", "learning_rate": "learning rate"}
@@ -21,28 +21,23 @@ MOST_POINTS = 800  # a curve; more cannot be told apart on a screen
 
 def _rate_lines(ours: Rates, paper: Rates, words: str, what: str, title: str) -> go.Figure:
     """A model has one colour and one symbol: ours solid and full, the paper's dashed and open."""
-    looks = {name: i for i, name in enumerate({**ours, **paper})}
+    looks = {name: look(i) for i, name in enumerate({**ours, **paper})}
     figure = go.Figure()
-    both = [(name, ours, "", 9, 2.5) for name in ours]
-    both += [(name, paper, " (paper)", 8, 1.5) for name in looks if name in paper]
-    for name, rates, of, size, width in both:
-        points = sorted((int(number), rate) for number, rate in rates[name].items())
-        for number, rate in points:
-            if not 0 <= rate <= 1:
-                raise ValueError(f"{name!r}, {number}: expected a rate from 0 to 1, found {rate}")
-        symbol, colour = SYMBOLS[looks[name] % len(SYMBOLS)], COLOURS[looks[name] % len(COLOURS)]
-        marker = {"symbol": symbol, "size": size, "color": colour}
-        if of:
-            marker |= {"symbol": f"{symbol}-open", "line": {"width": 2}}
-        line = {"color": colour, "width": width, "dash": "dash" if of else "solid"}
-        hover = f"{name}{of}, {words}: %{{y:.1%}}<extra></extra>"
-        x, y = zip(*points, strict=True)
-        trace = {"mode": "lines+markers", "line": line, "marker": marker, "hovertemplate": hover}
-        figure.add_scatter(x=x, y=y, name=name + of, **trace)
+    for rates, of, size, width in ((ours, "", 9, 2.5), (paper, " (paper)", 8, 1.5)):
+        for name in [name for name in looks if name in rates]:
+            colour, symbol, _ = looks[name]
+            marker = {"symbol": symbol, "size": size, "color": colour}
+            if of:
+                marker |= {"symbol": f"{symbol}-open", "line": {"width": 2}}
+            line = {"color": colour, "width": width, "dash": "dash" if of else "solid"}
+            hover = f"{name}{of}, {words}: %{{y:.1%}}<extra></extra>"
+            trace = {"mode": "lines+markers", "line": line, "marker": marker}
+            points = sorted((int(number), rate) for number, rate in rates[name].items())
+            x, y = zip(*points, strict=True)
+            figure.add_scatter(x=x, y=y, name=name + of, hovertemplate=hover, **trace)
     figure.update_xaxes(tickvals=sorted({x for trace in figure.data for x in trace.x}))
     figure.update_yaxes(range=[-0.02, 1.03], tickformat=".0%", dtick=0.2, title_text=what)
-    figure.update_layout(showlegend=True)
-    return style(figure, title=title, width=860, height=460)
+    return style(figure, title=title, width=860, height=460, showlegend=True)
 
 
 def _by_propositions(
@@ -62,11 +57,7 @@ def _by_propositions(
 
 
 def alpha_covariance_lines(
-    ours: Rates,
-    *,
-    paper: Rates | None = None,
-    training: int | None = None,
-    title: str = "Alpha-covariance by number of atomic propositions",
+    ours: Rates, *, paper: Rates, title: str, training: int | None = None
 ) -> go.Figure:
     """Mean alpha-covariance of each model: {"model": {3: 0.54, 4: ...}}.
 
@@ -76,15 +67,10 @@ def alpha_covariance_lines(
             (`itekit.results.paper_alpha_covariance`).
         training: the most APs in training; a dashed line stands behind them.
     """
-    return _by_propositions(ours, paper or {}, training, "mean alpha-covariance", title)
+    return _by_propositions(ours, paper, training, "mean alpha-covariance", title)
 
 
-def rates_by_propositions(
-    rates: Rates,
-    *,
-    training: int | None = None,
-    title: str = "Correct answers by number of atomic propositions",
-) -> go.Figure:
+def rates_by_propositions(rates: Rates, *, training: int, title: str) -> go.Figure:
     """Rates of correct answers of each model, {"model": {1: 0.99, 2: ...}}, by number of APs.
 
     A dashed line stands behind `training`, the most APs in training.
@@ -92,24 +78,21 @@ def rates_by_propositions(
     return _by_propositions(rates, {}, training, "correct answers", title)
 
 
-def solved_against_draws(
-    rates: Rates, *, title: str = "Formulas solved by redrawing the random embeddings"
-) -> go.Figure:
+def solved_against_draws(rates: Rates, *, title: str) -> go.Figure:
     """Rates of formulas with a verified answer after k tries: {"model": {1: 0.9, 3: ...}}.
 
     A try is a draw of the random embeddings or, for a model without them, a random renaming.
     """
     figure = _rate_lines(rates, {}, "%{x} draws", "formulas solved", title)
     for i, trace in enumerate(figure.data):
-        trace.line.dash = DASHES[i % len(DASHES)]
+        trace.line.dash = look(i)[2]
     text = "draws, or renamings, tried (k)"
     return figure.update_xaxes(type="log", title_text=text, minor_ticks="")
 
 
 def _series(records: Sequence[Mapping], quantity: str) -> list[tuple[int, float]]:
-    """(step, value) of the records that have `quantity`, in order of step, thinned evenly."""
+    """(step, value) of the records that have `quantity`, thinned evenly."""
     points = [(int(r["step"]), float(r[quantity])) for r in records if r.get(quantity) is not None]
-    points.sort(key=lambda point: point[0])
     stride = -(-len(points) // MOST_POINTS)
     return points if stride <= 1 else points[:-1:stride] + points[-1:]
 
@@ -120,44 +103,37 @@ def training_curves(runs: Mapping[str, Sequence[Mapping]], *, title: str = "") -
     A record is a mapping with "step" and any of "loss" (drawn on a logarithmic axis),
     "validation_loss" (points in the same panel), "scale" (AdaCos), "learning_rate"; other keys are
     passed over. A curve with more than 800 points is thinned evenly.
-
-    Raises:
-        ValueError: a run without a loss.
     """
-    found = {
-        (name, quantity): _series(records, quantity)
-        for name, records in runs.items()
-        for quantity in ("validation_loss", *PANELS)
-    }
-    for name, records in runs.items():
-        if not found[name, "loss"] and not found[name, "validation_loss"]:
-            raise ValueError(f"run {name!r}: none of its {len(records)} records has a 'loss'")
-    shown = {q for (_, q), points in found.items() if points} | {"loss"}
-    panels = [quantity for quantity in PANELS if quantity in shown]
+    curves = [
+        (panel, run, name, quantity, points)
+        for panel in PANELS
+        for run, (name, records) in enumerate(runs.items())
+        for quantity in (panel, "validation_loss")[: 1 + (panel == "loss")]
+        if (points := _series(records, quantity))
+    ]
+    panels = list(dict.fromkeys(panel for panel, *_ in curves))
     heights = [2.2] + [1.0] * (len(panels) - 1)
     layout = {"shared_xaxes": True, "vertical_spacing": 0.06, "row_heights": heights}
     figure = make_subplots(len(panels), 1, **layout)
-    for row, panel in enumerate(panels, start=1):
-        for run, name in enumerate(runs):
-            for quantity in (panel, "validation_loss") if panel == "loss" else (panel,):
-                if points := found[name, quantity]:
-                    figure.add_trace(_curve(points, run, name, quantity), row, 1)
+    for panel, *curve in curves:
+        figure.add_trace(_curve(*curve), panels.index(panel) + 1, 1)
+    for row, panel in enumerate(panels, 1):
         figure.update_yaxes(title_text=PANELS[panel], exponentformat="power", row=row)
-    losses = [v for (_, q), points in found.items() if "loss" in q for _, v in points]
+    losses = [value for panel, *_, points in curves if panel == "loss" for _, value in points]
     positive = [value for value in losses if 0 < value < float("inf")]
     decades = 1 if positive and max(positive) >= 100 * min(positive) else None  # a tick a decade
     figure.update_yaxes(type="log", dtick=decades, row=1)
     figure.update_xaxes(title_text="step", row=len(panels))
     names = -(-sum(trace.showlegend for trace in figure.data) // 2)  # rows of two, below
     legend = {"orientation": "h", "x": 0, "yref": "container", "y": 0, "yanchor": "bottom"}
-    figure.update_layout(hovermode="x unified", legend=legend)
-    style(figure, title=title, width=760, height=190 + 130 * len(panels) + 22 * names)
-    return figure.update_layout(margin_b=60 + 22 * names)
+    layout = {"hovermode": "x unified", "legend": legend, "margin_b": 60 + 22 * names}
+    height = 190 + 130 * len(panels) + 22 * names
+    return style(figure, title=title, width=760, height=height, **layout)
 
 
-def _curve(points: list[tuple[int, float]], run: int, name: str, quantity: str) -> go.Scatter:
+def _curve(run: int, name: str, quantity: str, points: list[tuple[int, float]]) -> go.Scatter:
     steps, values = zip(*points, strict=True)
-    colour = {"color": COLOURS[run % len(COLOURS)]}
+    colour, _, dash = look(run)
     validation = quantity == "validation_loss"
     return go.Scatter(
         x=steps,
@@ -166,31 +142,30 @@ def _curve(points: list[tuple[int, float]], run: int, name: str, quantity: str) 
         legendgroup=name,
         showlegend="loss" in quantity,
         mode="markers" if validation else "lines",
-        line=colour | {"width": 2, "dash": DASHES[run % len(DASHES)]},
-        marker=colour | {"size": 8, "symbol": "circle-open", "line": {"width": 2}},
+        line={"color": colour, "width": 2, "dash": dash},
+        marker={"color": colour, "size": 8, "symbol": "circle-open", "line": {"width": 2}},
         hovertemplate=f"step %{{x}}: {quantity.replace('_', ' ')} %{{y:.4g}}",
     )
 
 
-def runtime_figure(
-    runtimes: Mapping[str, tuple[Any, Any]], *, title: str = "", x_title: str = "number of vectors"
-) -> go.Figure:
+def runtime_figure(runtimes: Mapping[str, tuple[Any, Any]], *, title: str = "") -> go.Figure:
     """Seconds against counts on logarithmic axes: {"method": (counts [N], seconds [N])}.
 
     A method that did not finish at a count has NaN there, and its line a gap.
     """
     figure = go.Figure()
     for i, (name, (counts, seconds)) in enumerate(runtimes.items()):
-        line = {"color": COLOURS[i % len(COLOURS)], "width": 2, "dash": DASHES[i % len(DASHES)]}
+        colour, symbol, dash = look(i)
         figure.add_scatter(
-            x=floats(f"{name!r}, counts", counts, dimensions=1),
-            y=floats(f"{name!r}, seconds", seconds, dimensions=1).astype(np.float32),
+            x=np.asarray(counts, float),
+            y=np.asarray(seconds, np.float32),
             name=name,
             mode="lines+markers",
-            line=line,
-            marker={"size": 8, "symbol": SYMBOLS[i % len(SYMBOLS)]},
+            line={"color": colour, "width": 2, "dash": dash},
+            marker={"size": 8, "symbol": symbol},
             hovertemplate="%{x} vectors: %{y:.3g} s",
         )
-    figure.update_xaxes(type="log", title_text=x_title, dtick=1, exponentformat="power")
-    figure.update_yaxes(type="log", title_text="seconds", dtick=1, exponentformat="power")
+    axis = {"type": "log", "dtick": 1, "exponentformat": "power"}
+    figure.update_xaxes(title_text="number of vectors", **axis)
+    figure.update_yaxes(title_text="seconds", **axis)
     return style(figure, title=title, width=700, height=440)

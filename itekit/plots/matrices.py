@@ -14,21 +14,23 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from itekit.plots.show import SIGNED, colour_bar, compact, floats, style
+from itekit.plots.show import PLAIN, SIGNED, colour_bar, colours, compact, style
 
 LINE = {"color": "black", "width": 2}
 VEIL = {"fillcolor": "rgba(255,255,255,0.78)", "line_width": 0}
 
 
-def _checked(U: Any, tokens: Sequence[str]) -> tuple[np.ndarray, list[str]]:
-    matrix, tokens = floats("U", U, dimensions=2), [str(token) for token in tokens]
-    if len(tokens) != len(matrix):
-        found = f"one for each of {len(matrix)} rows of U, found {len(tokens)}"
-        raise ValueError(f"tokens: expected {found}")
-    for token in tokens:
-        if tokens.count(token) > 1:
-            raise ValueError(f"tokens: {token!r} is there more than once")
-    return matrix, tokens
+def _heatmap(
+    matrix: np.ndarray, tokens: Sequence[str], limit: float, name: str, **cells: Any
+) -> tuple[go.Figure, int]:
+    """The matrix with colours from -limit to limit, a token a row; and the pixels of a row."""
+    row = max(5, min(30, 660 // len(tokens)))
+    figure = go.Figure(go.Heatmap(z=matrix, y=list(tokens), coloraxis="coloraxis", **cells))
+    ticks = {"tickvals": list(tokens)[:: -(-14 // row)], "tickmode": "array", "tickfont_size": 12}
+    figure.update_yaxes(type="category", autorange="reversed", **PLAIN, **ticks)
+    figure.update_xaxes(showgrid=False, showline=False)
+    bar = colour_bar(name, side="top", x=1.05)
+    return figure.update_layout(coloraxis=colours(SIGNED, -limit, limit, bar)), row
 
 
 def embedding_matrix(
@@ -48,14 +50,16 @@ def embedding_matrix(
         first_interchangeable: row of the first interchangeable token; a line is drawn above it.
 
     Raises:
-        ValueError: a wrong shape or count, or a repeated token.
+        ValueError: another number of tokens than of rows.
     """
-    matrix, tokens = _checked(U, tokens)
-    (rows, columns), shared, first = matrix.shape, shared_dimensions, first_interchangeable
+    matrix, shared, first = np.asarray(U, float), shared_dimensions, first_interchangeable
+    rows, columns = matrix.shape
+    if len(tokens) != rows:
+        raise ValueError(f"tokens: expected one for each of {rows} rows of U, found {len(tokens)}")
     words = "token %{y}, dimension %{x}: %{z:.3f}<extra></extra>"
-    cells = go.Heatmap(z=compact(matrix), y=tokens, coloraxis="coloraxis", hovertemplate=words)
-    figure, plain = go.Figure(cells), {"showarrow": False, "font": {"size": 13}}
-    row = _finish(figure, tokens, max(float(np.abs(matrix).max()), 1e-6), "value")
+    limit = max(float(np.abs(matrix).max()), 1e-6)
+    figure, row = _heatmap(compact(matrix), tokens, limit, "value", hovertemplate=words)
+    plain = {"showarrow": False, "font": {"size": 13}}
     if shared is not None:
         figure.add_vline(x=shared - 0.5, line=LINE)
         above = {"yref": "paper", "y": 1.0, "yanchor": "bottom", **plain}
@@ -71,42 +75,23 @@ def embedding_matrix(
     return style(figure, title=title, width=780, height=150 + rows * row)
 
 
-def _finish(figure: go.Figure, tokens: list[str], limit: float, name: str) -> int:
-    """The colours from -limit to limit and the tokens at the rows; returns the pixels of a row."""
-    row = max(5, min(30, 660 // len(tokens)))
-    bar = colour_bar(name, side="top", x=1.05)
-    scale = {"colorscale": SIGNED, "cmin": -limit, "cmax": limit, "colorbar": bar}
-    plain = {"showgrid": False, "showline": False}
-    ticks = {"tickmode": "array", "tickvals": tokens[:: -(-14 // row)], "tickfont_size": 12}
-    figure.update_yaxes(type="category", autorange="reversed", ticks="", **ticks, **plain)
-    figure.update_xaxes(**plain)
-    figure.update_layout(coloraxis=scale)
-    return row
-
-
-def cosine_matrix(U: Any, tokens: Sequence[str], *, title: str = "") -> go.Figure:
+def cosine_matrix(U: Any, tokens: Sequence[str]) -> go.Figure:
     """The cosine of every two rows of U [V, D], as a V x V heatmap.
 
     Raises:
-        ValueError: as `embedding_matrix`; also a row of zeros, which has no direction.
+        ValueError: a row of zeros, which has no direction.
     """
-    matrix, tokens = _checked(U, tokens)
+    matrix = np.asarray(U, float)
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
-    for row in np.flatnonzero(lengths[:, 0] == 0):
-        raise ValueError(f"U: row {row} ({tokens[row]!r}) is all zeros, so it has no direction")
+    if not lengths.all():
+        raise ValueError(f"U: row {lengths.argmin()} is all zeros, so it has no direction")
     unit = matrix / lengths
-    cells = go.Heatmap(
-        z=compact(np.clip(unit @ unit.T, -1, 1), decimals=3),
-        x=tokens,
-        y=tokens,
-        coloraxis="coloraxis",
-        hovertemplate="%{y} and %{x}: cosine %{z:.3f}<extra></extra>",
-    )
-    figure = go.Figure(cells)
-    side = len(tokens) * _finish(figure, tokens, 1.0, "cosine")
-    ticks = {"tickmode": "array", "tickvals": figure.layout.yaxis.tickvals, "ticks": ""}
+    cosines = compact(np.clip(unit @ unit.T, -1, 1), decimals=3)
+    look = {"x": list(tokens), "hovertemplate": "%{y} and %{x}: cosine %{z:.3f}<extra></extra>"}
+    figure, row = _heatmap(cosines, tokens, 1.0, "cosine", **look)
+    ticks = {"tickvals": figure.layout.yaxis.tickvals, "tickmode": "array", "ticks": ""}
     figure.update_xaxes(type="category", **ticks, tickangle=-90, tickfont_size=12)
-    return style(figure, title=title, width=170 + side, height=150 + side)
+    return style(figure, width=170 + len(tokens) * row, height=150 + len(tokens) * row)
 
 
 def light_rows(figure: go.Figure, lit: Collection[str]) -> go.Figure:
@@ -114,13 +99,8 @@ def light_rows(figure: go.Figure, lit: Collection[str]) -> go.Figure:
 
     Only the rows of tokens that occur are ever looked up (paper, section "Embedding matrix"). The
     tokens of lit rows are written bold, so that nothing depends on brightness alone.
-
-    Raises:
-        ValueError: a lit token has no row.
     """
     tokens = list(figure.data[0].y)
-    if unknown := [token for token in lit if token not in tokens]:
-        raise ValueError(f"lit: no row for {unknown[0]!r}")
     across = {"type": "rect", "xref": "x domain", "x0": 0, "x1": 1, **VEIL}
     veils = [
         go.layout.Shape(y0=number - 0.5, y1=number + 0.5, **across)

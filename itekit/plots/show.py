@@ -10,17 +10,20 @@ in a window of 1,280 pixels with the file browser open.
 """
 
 import base64
-import importlib.util
 import io
 import json
 import os
 import warnings
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from itekit.files import atomic_path
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid")
@@ -29,6 +32,7 @@ AMOUNTS, SIGNED = "Viridis", "RdBu_r"
 GREY, GRID, DARK = "#8A8A8A", "#E6E6E6", "#222222"
 WIDEST = 840  # pixels
 BELOW = {"orientation": "h", "x": 0.5, "xanchor": "center", "yref": "container", "y": 0.01}
+PLAIN = {"showgrid": False, "showline": False, "ticks": ""}  # an axis of names
 SECONDS = 60.0  # the longest wait for one picture
 
 _LINES = {"linecolor": "#444444", "tickcolor": "#444444", "gridcolor": GRID}
@@ -54,14 +58,21 @@ TEMPLATE = go.layout.Template(
 )
 
 
-def style(figure: go.Figure, *, title: str = "", width: float, height: float) -> go.Figure:
-    """Give `figure` the shared template, a title and a size in pixels; return it.
+def style(
+    figure: go.Figure, *, title: str = "", width: float, height: float, **layout: Any
+) -> go.Figure:
+    """Give `figure` the shared template, a title, a size in pixels, and `layout`; return it.
 
     A figure is at most `WIDEST` pixels wide.
     """
-    width, height = min(round(width), WIDEST), round(height)
-    figure.update_layout(template=TEMPLATE, title_text=title or None, width=width, height=height)
-    return figure if title else figure.update_layout(margin_t=30)
+    figure.update_layout(template=TEMPLATE, title_text=title or None, height=round(height))
+    figure.update_layout(width=min(round(width), WIDEST), margin_t=None if title else 30)
+    return figure.update_layout(**layout)
+
+
+def look(number: int) -> tuple[str, str, str]:
+    """Colour, symbol and dash of a figure's series `number`."""
+    return tuple(some[number % len(some)] for some in (COLOURS, SYMBOLS, DASHES))
 
 
 def colour_bar(title: str, side: str = "right", **more: Any) -> dict:
@@ -70,18 +81,33 @@ def colour_bar(title: str, side: str = "right", **more: Any) -> dict:
     return {"title": text, "thickness": 14, "outlinewidth": 0, "ypad": 0, **more}
 
 
-def floats(name: str, values: Any, *, dimensions: int) -> np.ndarray:
-    """`values` as a float64 array with `dimensions` axes, none of them empty; else a ValueError."""
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        found = f"found {type(values).__name__}: {error}"
-        raise ValueError(f"{name}: expected numbers, {found}") from None
-    if array.ndim != dimensions:
-        raise ValueError(f"{name}: expected {dimensions} axes, found shape {array.shape}")
-    if array.size == 0:
-        raise ValueError(f"{name}: empty, shape {array.shape}")
-    return array
+def colours(scale: str, low: float, high: float, bar: dict) -> dict:
+    """The colour axis of a figure's heatmaps, from `low` to `high`, with its colour bar."""
+    return {"colorscale": scale, "cmin": low, "cmax": high, "colorbar": bar}
+
+
+def subplots(titles: list[str], columns: int, **layout: Any) -> tuple[go.Figure, list[dict]]:
+    """A figure with a panel for each title in rows of `columns`, and the panels' places in it."""
+    down = -(-len(titles) // columns)
+    figure = make_subplots(down, columns, subplot_titles=titles, **layout)
+    places = [{"row": i // columns + 1, "col": i % columns + 1} for i in range(down * columns)]
+    for place in places[len(titles) :]:
+        figure.update_xaxes(visible=False, **place).update_yaxes(visible=False, **place)
+    return figure, places[: len(titles)]
+
+
+def in_legend(traces: Iterable) -> None:
+    """Only the first trace of each name stands in the legend."""
+    for trace in {trace.name: trace for trace in reversed(list(traces))}.values():
+        trace.showlegend = True
+
+
+def arrow(colour: str, sizes: Sequence[float], **line: Any) -> dict:
+    """The look of a path with arrow heads of these sizes at its points, 0 for none."""
+    marker = {"symbol": "arrow", "angleref": "previous", "size": sizes, "color": colour}
+    marker |= {"opacity": 1, "line": {"width": 0}}
+    line = {"color": colour, "width": 2, **line}
+    return {"mode": "lines+markers", "line": line, "marker": marker, "hoverinfo": "skip"}
 
 
 def compact(array: np.ndarray, decimals: int = 4) -> np.ndarray:
@@ -89,23 +115,8 @@ def compact(array: np.ndarray, decimals: int = 4) -> np.ndarray:
     return np.round(array, decimals).astype(np.float32)
 
 
-@lru_cache(maxsize=1)
-def find_chrome() -> str | None:
-    """Path of a Chrome or Chromium that kaleido can use, or None. Searched for once per process.
-
-    The environment variable BROWSER_PATH names one; otherwise kaleido's own download
-    (``kaleido_get_chrome``), the PATH, and the usual places are tried.
-    """
-    if not importlib.util.find_spec("kaleido"):
-        return None
-    from choreographer.browsers.chromium import Chromium
-
-    path = Chromium.find_browser(skip_local=False)
-    return path if path and os.access(path, os.X_OK) and Path(path).is_file() else None
-
-
 def _no_picture(error: Exception) -> None:
-    reason = f"{find_chrome()} made no picture ({type(error).__name__}: {error})"
+    reason = f"the browser made no picture ({type(error).__name__}: {error})"
     warnings.warn(f"figures are interactive only: {reason}", RuntimeWarning, stacklevel=4)
 
 
@@ -114,13 +125,17 @@ def _browser_works() -> bool:
     """Start kaleido's server, which keeps one browser until the process ends; False if it fails.
 
     The server would wait for ever for a browser that does not start: so it is tried alone first.
-    Nothing is fetched: plotly.js is the one in the plotly package, MathJax is off.
+    Nothing is fetched: plotly.js is the one in the plotly package, MathJax is off. The environment
+    variable BROWSER_PATH names a Chrome or Chromium; otherwise kaleido looks in the usual places.
     """
     import kaleido
+    from choreographer.errors import ChromeNotFoundError
 
-    options = {"path": find_chrome(), "mathjax": False, "timeout": SECONDS}
+    options = {"mathjax": False, "timeout": SECONDS}
     try:
         kaleido.calc_fig_sync(go.Figure(), opts={"format": "png"}, kopts=dict(options))
+    except ChromeNotFoundError:
+        return False
     except Exception as error:
         _no_picture(error)
         return False
@@ -133,7 +148,7 @@ def png_bytes(figure: go.Figure, *, scale: float = 1.0) -> bytes | None:
 
     None without a browser; also, with a warning (RuntimeWarning), when it does not work.
     """
-    if find_chrome() is None or not _browser_works():
+    if not _browser_works():
         return None
     import kaleido
     from PIL import Image
@@ -154,17 +169,15 @@ def save_png(figure: go.Figure, path: str | Path, *, scale: float = 2.0) -> Path
     Raises:
         RuntimeError: no Chrome or Chromium was found, or it does not work.
     """
-    path = Path(path)
     picture = png_bytes(figure, scale=scale)
     if picture is None:
         raise RuntimeError(
             f"cannot write {path}: no working Chrome or Chromium was found; install one, run "
             "kaleido_get_chrome, or name one in the environment variable BROWSER_PATH"
         )
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(picture)
-    os.replace(part, path)
-    return path
+    with atomic_path(path) as part:
+        part.write_bytes(picture)
+    return Path(path)
 
 
 def mime_bundle(figure: go.Figure, alt: str, *, static_picture: bool = True) -> tuple[dict, dict]:
@@ -188,29 +201,28 @@ def mime_bundle(figure: go.Figure, alt: str, *, static_picture: bool = True) -> 
     return data, metadata
 
 
-def show(figure: go.Figure, alt: str, *, static_picture: bool | None = None) -> None:
+def show(figure: go.Figure, alt: str, *, static_picture: bool = True) -> None:
     """Display `figure` in a notebook as one output: interactive, and a PNG when a Chrome is found.
+
+    Outside IPython the text is printed instead. At smoke size no PNG is made.
 
     Args:
         figure: any plotly figure.
         alt: one or two sentences that say what the figure shows, for readers who cannot see it.
         static_picture: False leaves the PNG out, as behind a slider, where it would cost time at
-            each move. None: made unless ITEKIT_SCALE is "smoke".
-
-    Outside IPython the text is printed instead.
+            each move.
 
     Raises:
         ValueError: `alt` is empty.
     """
-    if not isinstance(alt, str) or not alt.strip():
-        raise ValueError(f"alt: expected a sentence that says what the figure shows, found {alt!r}")
-    if static_picture is None:
-        static_picture = os.environ.get("ITEKIT_SCALE") != "smoke"
+    if not alt.strip():
+        raise ValueError("alt: expected a sentence that says what the figure shows, found none")
     from IPython import get_ipython
     from IPython.display import display
 
     if get_ipython() is None:
         print(alt)
         return
-    data, metadata = mime_bundle(figure, alt, static_picture=static_picture)
+    drawn = static_picture and os.environ.get("ITEKIT_SCALE") != "smoke"
+    data, metadata = mime_bundle(figure, alt, static_picture=drawn)
     display(data, metadata=metadata, raw=True)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from itekit.plots.show import COLOURS, DARK, GREY, SYMBOLS, WIDEST, colour_bar, floats, style
+from itekit.plots.show import COLOURS, DARK, GREY, WIDEST, colour_bar, colours, look, style
 
 Path = tuple[int, ...]
 MOST_NODES = 200
@@ -41,14 +41,12 @@ def tree_places(paths: Sequence[Path]) -> list[tuple[float, int]]:
     Raises:
         ValueError: the paths are not those of one tree in prefix order.
     """
-    paths = [tuple(path) for path in paths]
     below: dict[Path, list[Path]] = {path: [] for path in paths}
-    if paths[:1] != [()] or len(below) < len(paths) or sorted(paths) != paths:
-        raise ValueError("paths: expected those of one tree, each once, in prefix order")
     for path in paths[1:]:
-        if path[:-1] not in below or path[-1] != len(below[path[:-1]]):
-            raise ValueError(f"paths: {path} is there, but not the node above or left of it")
-        below[path[:-1]].append(path)
+        below.get(path[:-1], []).append(path)
+    whole = [(*path, i) for path in below for i in range(len(below[path]))]
+    if list(paths) != sorted([(), *whole]):
+        raise ValueError("paths: expected those of one tree, each once, in prefix order")
     left = sum(not nodes for nodes in below.values())
     x: dict[Path, float] = {}
     for path in reversed(paths):
@@ -72,7 +70,6 @@ def formula_tree(
     notes: Sequence[str] | None = None,
     hover: Sequence[str] | None = None,
     title: str = "",
-    weights_title: str = "attention weight",
 ) -> go.Figure:
     """The tree as a figure.
 
@@ -81,48 +78,62 @@ def formula_tree(
         paths: the branches from the root to each node.
         values: what is said of each node. Nodes with one value share a colour and a shape, which
             the legend names; "true", "false" and "open" always look the same.
-        weights: a number of 0 or more for each node, in place of values: the larger, the darker.
+        weights: an attention weight for each node, in place of values: the larger, the darker.
         notes: small text beside each node, such as its path.
         hover: what the pointer shows at each node; its label, path and weight if None.
-        weights_title: what the weights are, along the colour bar.
 
     Raises:
         ValueError: paths that are no tree in prefix order, more than 200 nodes, or another number
             of labels, values, weights, notes or hover texts than of paths.
     """
-    each = {"labels": labels, "values": values, "weights": weights, "notes": notes, "hover": hover}
-    for name, given in each.items():
-        if given is not None and len(given) != len(paths):
-            found = f"one for each of {len(paths)} nodes, found {len(given)}"
-            raise ValueError(f"{name}: expected {found}")
     if len(paths) > MOST_NODES:
         raise ValueError(f"a tree of {len(paths)} nodes: at most {MOST_NODES} are drawn")
-    places, paths = tree_places(paths), [tuple(path) for path in paths]
+    places, inner = tree_places(paths), {path[:-1] for path in paths if path}
     bar = 0 if weights is None else 70
     columns, rows = max(x for x, _ in places) + 1, max(depth for _, depth in places) + 1
     column = min(64 if notes else 46, (WIDEST - 60 - bar) / columns)
     row = min(58, max(18, 900 / rows))
     size = min(30, 0.8 * column, 0.8 * row)
-    figure, inner = go.Figure(), {path[:-1] for path in paths if path}
-    _edges(figure, dict(zip(paths, places, strict=True)))
-    hover = hover or [f"{la}, {path_text(path)}" for la, path in zip(labels, paths, strict=True)]
-    if weights is not None and each["hover"] is None:
-        hover = [f"{text}: {shade:.3g}" for text, shade in zip(hover, weights, strict=True)]
-    nodes = [(x, -y, *two) for (x, y), *two in zip(places, labels, hover, strict=True)]
+    if hover is None:
+        hover = [f"{la}, {path_text(path)}" for la, path in zip(labels, paths, strict=True)]
+        if weights is not None:
+            hover = [f"{text}: {shade:.3g}" for text, shade in zip(hover, weights, strict=True)]
     if weights is not None:
-        _nodes(figure, "", _SHADED, nodes, size)
-        _shade(figure, floats("weights", weights, dimensions=1), weights_title)
+        kinds, looks = [""] * len(paths), {"": _SHADED}
+    elif values is not None:
+        kinds, looks = values, dict(_VALUES)
+        others = [kind for kind in dict.fromkeys(values) if kind not in looks]
+        for number, kind in enumerate(others):
+            looks[kind] = ("white", look(number + 2)[0], look(number)[1], DARK)
     else:
-        kinds = values or ["operator" if path in inner else "leaf" for path in paths]
-        looks = _PLAIN if values is None else _VALUES
-        others = dict.fromkeys(kind for kind in kinds if kind not in looks)
-        looks = looks | {kind: _other_look(number) for number, kind in enumerate(others)}
-        for kind, look in looks.items():
-            if own := [node for node, one in zip(nodes, kinds, strict=True) if one == kind]:
-                _nodes(figure, kind if values else "", look, own, size)
+        kinds, looks = ["operator" if path in inner else "leaf" for path in paths], _PLAIN
+    figure = go.Figure().update_layout(showlegend=values is not None)
+    at, lines = dict(zip(paths, places, strict=True)), []
+    for path in paths[1:]:
+        lines += [at[path[:-1]], at[path], (None, 0)]
+    line = {"mode": "lines", "line": {"color": "#BBBBBB", "width": 1.5}, "hoverinfo": "skip"}
+    figure.add_scatter(x=[x for x, _ in lines], y=[-y for _, y in lines], showlegend=False, **line)
+    nodes = list(zip(places, labels, hover, kinds, strict=True))
+    for kind, (fill, rim, symbol, ink) in looks.items():
+        if own := [(x, -y, *texts) for (x, y), *texts, one in nodes if one == kind]:
+            x, y, text, said = zip(*own, strict=True)
+            across = size * (0.9 if symbol == "square" else 1)
+            letters = max(8, size * min(0.53, 1.1 / max(map(len, text))))
+            line = {"color": rim, "width": 2}
+            marker = {"color": fill, "symbol": symbol, "size": across, "line": line}
+            write = {"text": text, "textfont": {"color": ink, "size": letters}}
+            shown = {"mode": "markers+text", "hovertext": said, "hoverinfo": "text", **write}
+            figure.add_scatter(x=x, y=y, name=kind, marker=marker, **shown)
+    if weights is not None:
+        shades = np.asarray(weights, float)
+        top = float(shades.max()) or 1.0
+        figure.data[-1].marker.update(color=shades, coloraxis="coloraxis")
+        figure.data[-1].textfont.color = shaded_labels(shades, top)
+        scale = colours(SHADES, 0, top, colour_bar("attention weight"))
+        figure.update_layout(coloraxis=scale)
     away = size / 2 + 4  # notes stand clear of the lines: beside operators, below leaves
     small = {"font": {"size": 11, "color": "#555555"}, "showarrow": False}
-    for path, (x, depth), note in zip(paths, places, notes or (), strict=False):
+    for path, (x, depth), note in zip(paths, places, notes, strict=True) if notes else ():
         where = {"xanchor": "center", "yanchor": "top", "yshift": -away}
         if path in inner:
             where = {"xanchor": "left", "yanchor": "middle", "xshift": away}
@@ -130,44 +141,7 @@ def formula_tree(
     figure.update_xaxes(visible=False, range=[-0.7, columns - 0.3])
     figure.update_yaxes(visible=False, range=[0.4 - rows, 0.6])
     height = max(3 * bar, int(row * rows)) + 40 + 30 * bool(title) + 30 * bool(values)
-    style(figure, title=title, width=max(420, int(column * columns) + 60) + bar, height=height)
-    figure.update_layout(margin={"l": 20, "r": 20 + bar, "t": 50 if title else 20, "b": 20})
-    if values is not None:
-        below = {"orientation": "h", "x": 0.5, "xanchor": "center", "y": 0, "yanchor": "top"}
-        figure.update_layout(legend=below, margin_b=50)
-    return figure
-
-
-def _other_look(number: int) -> tuple[str, ...]:
-    return "white", COLOURS[(number + 2) % len(COLOURS)], SYMBOLS[number % len(SYMBOLS)], DARK
-
-
-def _edges(figure: go.Figure, at: dict[Path, tuple[float, int]]) -> None:
-    """A line to each node but the root."""
-    x, y = [], []
-    for path in list(at)[1:]:
-        (above, higher), (below, lower) = at[path[:-1]], at[path]
-        x += [above, below, None]
-        y += [-higher, -lower, None]
-    line = {"color": "#BBBBBB", "width": 1.5}
-    figure.add_scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)
-
-
-def _nodes(figure: go.Figure, name: str, look: tuple, nodes: list[tuple], size: float) -> None:
-    """Nodes of one look, (x, y, label, what the pointer shows) each, as one trace."""
-    (x, y, text, hover), (fill, rim, symbol, label) = zip(*nodes, strict=True), look
-    across = size * (0.9 if symbol == "square" else 1)
-    letters = max(8, size * min(0.53, 1.1 / max(map(len, text))))
-    marker = {"color": fill, "symbol": symbol, "size": across, "line": {"color": rim, "width": 2}}
-    write = {"text": text, "textfont": {"color": label, "size": letters}, "mode": "markers+text"}
-    shown = {"name": name, "showlegend": bool(name), "hovertext": hover, "hoverinfo": "text"}
-    figure.add_scatter(x=x, y=y, marker=marker, **write, **shown)
-
-
-def _shade(figure: go.Figure, shades: np.ndarray, title: str) -> None:
-    """Fill the nodes, which are one trace, from white for 0 to the darkest for the largest."""
-    top = float(shades.max()) or 1.0
-    figure.data[-1].marker.update(color=shades, coloraxis="coloraxis")
-    figure.data[-1].textfont.color = shaded_labels(shades, top)
-    scale = {"colorscale": SHADES, "cmin": 0, "cmax": top, "colorbar": colour_bar(title)}
-    figure.update_layout(coloraxis=scale)
+    width = max(420, int(column * columns) + 60) + bar
+    margin = {"l": 20, "r": 20 + bar, "t": 50 if title else 20, "b": 50 if values else 20}
+    below = {"orientation": "h", "x": 0.5, "xanchor": "center", "y": 0, "yanchor": "top"}
+    return style(figure, title=title, width=width, height=height, margin=margin, legend=below)
