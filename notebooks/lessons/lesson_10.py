@@ -6,8 +6,6 @@ from scipy.stats import binom, binomtest
 
 from lessons.exercises import Exercise, many
 
-Z = 1.959964
-
 
 def _cells(samples, correct):
     rows = zip(samples, correct, strict=True)
@@ -69,10 +67,7 @@ check_ceiling.mistakes = {
 
 
 def _wilson(k, n):
-    p, z2 = k / n, Z**2
-    middle = p + z2 / (2 * n)
-    half = Z * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
-    return (middle - half) / (1 + z2 / n), (middle + half) / (1 + z2 / n)
+    return binomtest(k, n).proportion_ci(method="wilson")
 
 
 def _newcombe(k1, n1, k2, n2):
