@@ -187,12 +187,6 @@ def test_core_keeps_the_meaning(f):
     assert spot.are_equivalent(spot_formula(core), spot_formula(f))
 
 
-@pytest.mark.parametrize("operator", [o.token for o in LTL.operators if not o.core])
-def test_core_of_each_derived_operator(operator):
-    f = Formula(operator, (a, b)[: ARITY[operator]])
-    assert spot.are_equivalent(spot_formula(f.core()), spot_formula(f))
-
-
 # Nothing exhausts the stack or the memory
 
 
@@ -307,17 +301,6 @@ def test_infix_round_trip_and_spot_reads_the_same(f):
     assert parse_infix(text) == f
     assert parse_infix(to_infix(f, unicode=True)) == f
     assert spot.formula(text) == spot_formula(f)
-
-
-def test_many_larger_formulas_against_spot():
-    rng = random.Random(0)
-    for size in range(1, 41):
-        for _ in range(8):
-            f = random_formula(rng, size, LTL, "abcde")
-            assert spot.formula(to_infix(f)) == spot_formula(f)
-            assert parse_infix(to_infix(f)) == f
-            g = random_formula(rng, size, PROPOSITIONAL)
-            assert parse_infix(to_infix(g), PROPOSITIONAL) == g
 
 
 @pytest.mark.parametrize(
