@@ -1,30 +1,28 @@
-"""What the proposed embeddings cost: time of training, of inference and of the embeddings, weights.
+"""What the proposed embeddings cost, in time and in weights.
 
 Paper, section "Computational Efficiency", appendix "Computational Efficiency Details". Ordinary
-embeddings, alpha-renaming and the proposed embeddings do the same work here on the same formulas:
+embeddings, alpha-renaming and the proposed embeddings do the same work here on the same formulas,
+which the methods of `Subject` describe: a training step, a forward pass, a generation, and drawing
+U for the test vocabulary ("embedding"), which an evaluation does once.
 
-    training_step   a fresh U, loss, gradients, clipping, AdamW, on a batch grouped by length
-    forward         a U and the logits of a batch, without gradients
-    generation      beam search for a fixed number of steps (the end token is made impossible)
-    embedding       drawing U for the test vocabulary, which an evaluation does once
-
-The networks are untrained, for weights do not change the time. The methods take turns at each
-batch, and a ratio compares two times of the same turn, so that other work on the machine matters
-less than for the times themselves.
+The networks are untrained, for weights do not change the time. The methods take turns, and a ratio
+compares two times of one turn, so that other work on the machine matters less than for the times.
 
 Shape letters: B sources, V vocabulary, D model, m interchangeable tokens.
 """
 
 import itertools
+import math
 import os
 import time
 import timeit
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -46,7 +44,6 @@ from itekit.training import Network, adamw
 METHODS = ("plain", "alpha-renaming", "proposed")
 QUANTITIES = ("training_step", "forward", "generation", "embedding")
 SIZES = (5, 10, 100, 1000, 10_000)  # interchangeable tokens
-REST = "the rest"
 KINDS = {  # of operations, by the names that torch's profiler has for them
     "dropout and residual sums": "dropout aten::addcmul AddcmulBackward0",
     "linear layers and projection": "aten::linear AddmmBackward0",
@@ -60,42 +57,29 @@ KINDS = {  # of operations, by the names that torch's profiler has for them
     "ReLU": "aten::relu_ ReluBackward0",
     "AdamW and clipping": "optimizer",
 }
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How much is measured."""
-
-    formulas: int  # that batches are made of; at paper size a sample of about so many is drawn
-    turns: int  # of training steps, forward passes and generations
-    sources: int  # formulas for which answers are generated
-    length: int  # steps of a generation
-    draws: int  # turns of drawing U and of drawing random vectors
-    counts: tuple[int, ...] = (10, 100, 1000, 10_000, 100_000)  # vectors that are drawn at once
-
-
+# Formulas that batches are made of (at paper size a sample of about so many is drawn); turns of
+# steps, passes and generations; formulas and steps of a generation; turns of drawing.
 EFFORTS = {
-    "smoke": Effort(100, 2, 8, 4, 2, (10, 100)),
-    "lab": Effort(6500, 9, 96, 24, 50),
-    "paper": Effort(20_000, 7, 768, 41, 50),
+    "smoke": {"formulas": 100, "turns": 2, "sources": 8, "length": 4, "draws": 2},
+    "lab": {"formulas": 6500, "turns": 9, "sources": 96, "length": 24, "draws": 50},
+    "paper": {"formulas": 20_000, "turns": 7, "sources": 768, "length": 41, "draws": 50},
 }
+COUNTS = (10, 100, 1000, 10_000, 100_000)  # of random vectors that are drawn at once
 
 
 class Subject:
     """One method of embedding: a network, its optimizer, and what is timed of it."""
 
     def __init__(self, method: str, scale: str, seed: int = 0, device: torch.device | str = "cpu"):
-        self.experiment, self.device = (
-            experiment(f"ltl/{method}", scale, seed),
-            torch.device(device),
-        )
+        self.experiment = experiment(f"ltl/{method}", scale, seed)
+        self.device = torch.device(device)
         self.network = Network(self.experiment).to(self.device)
         self.optimizer = adamw(self.network, self.experiment.training.learning_rate)
         self.draw = seeded(seed, 1)
         self.masks = seeded(seed, 2) if self.device.type == "cpu" else None
 
     def train_step(self, batch: Batch) -> None:
-        """What `training.Trainer` does in a step, nothing compiled."""
+        """What `training.Trainer` does in a step, with a fresh U, nothing compiled."""
         self.network.train()
         dropout = Dropout(self.experiment.model.dropout, self.masks)
         with torch.autocast("cuda", torch.bfloat16, enabled=self.device.type == "cuda"):
@@ -107,7 +91,7 @@ class Subject:
 
     @torch.no_grad()
     def forward(self, batch: Batch) -> torch.Tensor:
-        """The logits of a batch, with a U drawn for it."""
+        """The logits of a batch, with a U drawn for it, without gradients."""
         U = self.network.train(False).matrix(self.experiment.vocabulary, self.draw)
         return self.network.logits(U, batch.to(self.device))[0]
 
@@ -121,16 +105,8 @@ class Subject:
         model, U = self.network.train(False).model, self.prepare()
         project, impossible = model.project, U.new_zeros(len(U))
         impossible[END] = -torch.inf
-        model.project = lambda U, features: project(U, features) + impossible
-        try:
+        with patch.object(model, "project", lambda U, x: project(U, x) + impossible):
             return beam(model, U, source.to(self.device), steps, self.experiment.beam)[0][:, 0]
-        finally:
-            del model.project
-
-    def parameters(self) -> dict[str, int]:
-        """Learned numbers of the embedding and of the rest."""
-        parts = {"embedding": self.network.embedding, "model": self.network.model}
-        return {name: sum(p.numel() for p in part.parameters()) for name, part in parts.items()}
 
 
 def take_turns(
@@ -162,45 +138,40 @@ def padding(batch: Batch) -> float:
     return 1 - int((batch.source != 0).sum() + (batch.target != 0).sum()) / batch.tokens
 
 
-def smallest_dimension(method: str, count: int, at_least: int = 1) -> int:
-    """The smallest d_beta whose sampling set holds `count` vectors."""
-    sizes = ((d, sampling_set_size(method, d)) for d in itertools.count(at_least))
-    return next(d for d, size in sizes if size is None or size >= count)
-
-
 def _median_seconds(call: Callable[[], object], turns: int) -> float:
     """Of processor time, after one call to warm up."""
     call()
     return median(timeit.repeat(call, repeat=turns, number=1, timer=time.process_time))
 
 
+def _weights(module: torch.nn.Module) -> int:
+    return sum(weight.numel() for weight in module.parameters())
+
+
 @torch.no_grad()
 def vocabulary_costs(made: LogicExperiment, turns: int, sizes: Sequence[int] = SIZES) -> dict:
-    """What embeddings of an experiment's width cost for larger and larger vocabularies.
+    """What embeddings of an experiment's width cost for m interchangeable tokens, m in `sizes`.
 
-    Paper, appendix "Computational Efficiency Details", paragraph "Memory overhead".
-
-    Args:
-        made: gives D, the other tokens, and d_beta, which grows where its set is too small.
-        turns: of drawing each U; the median counts.
-        sizes: the numbers m of interchangeable tokens.
+    Paper, appendix "Computational Efficiency Details", paragraph "Memory overhead". The experiment
+    gives D, the other tokens, and d_beta, which grows where its sampling set is too small.
 
     Returns:
-        "sizes"; for each "d_beta" and the "bytes" of U; "parameters" and "seconds" by method.
+        "sizes"; for each "d_beta" and the "bytes" of U; "parameters" and "seconds" by method, the
+        median of `turns` times of drawing U.
     """
     D, config, others = made.model.d_model, made.embedding, made.vocabulary.learned_count
-    widths = [smallest_dimension(config.method, m, config.d_beta) for m in sizes]
+    enough = lambda d, m: (sampling_set_size(config.method, d) or math.inf) >= m  # noqa: E731
+    widths = [next(d for d in itertools.count(config.d_beta) if enough(d, m)) for m in sizes]
     parameters, seconds = {name: [] for name in METHODS}, {name: [] for name in METHODS}
     for m, width in zip(sizes, widths, strict=True):
         vocabulary = replace(made.vocabulary, interchangeable=(tuple(f"x{i}" for i in range(m)),))
         configs = EmbeddingConfig("learned"), EmbeddingConfig("alpha_renaming")
         for name, chosen in zip(METHODS, (*configs, replace(config, d_beta=width)), strict=True):
             maker = chosen.build(vocabulary, vocabulary, D).train()
-            parameters[name].append(sum(p.numel() for p in maker.parameters()))
+            parameters[name].append(_weights(maker))
             draw = partial(maker.matrix, vocabulary, seeded(0, m))
             seconds[name].append(_median_seconds(draw, turns))
-    size = [4 * D * (others + m) for m in sizes]
-    facts = {"sizes": list(sizes), "d_beta": widths, "bytes": size}
+    facts = {"sizes": list(sizes), "d_beta": widths, "bytes": [4 * D * (others + m) for m in sizes]}
     return facts | {"parameters": parameters, "seconds": seconds}
 
 
@@ -211,10 +182,8 @@ def draw_seconds(counts: Sequence[int], turns: int, dimensions: int = 20) -> dic
     """
     generator, seconds = seeded(0, dimensions), {}
     for method in random_vectors.METHODS:
-        calls = [
-            partial(random_vectors.random_vectors, method, count, dimensions, generator)
-            for count in counts
-        ]
+        draw = partial(random_vectors.random_vectors, method)
+        calls = [partial(draw, count, dimensions, generator) for count in counts]
         seconds[method] = [_median_seconds(call, turns) for call in calls]
     return {"dimensions": dimensions, "counts": list(counts), "seconds": seconds}
 
@@ -222,36 +191,31 @@ def draw_seconds(counts: Sequence[int], turns: int, dimensions: int = 20) -> dic
 def step_parts(run: Callable[[], object], steps: int = 1) -> dict[str, float]:
     """Seconds of `steps` calls of `run` on a CPU by kind of operation, largest first.
 
-    torch.profiler records every operation with the time that it took itself. Each counts for the
-    kind of the nearest operation around it that KINDS names, itself included. The profiler itself
-    costs some time, most of it for many short operations: read the shares, and take the length of a
-    step from a clock.
+    torch.profiler records every operation with the time that it took itself, which counts for the
+    kind of the nearest operation around it that KINDS names. The profiler costs time too, most of
+    it for many short operations: read the shares, and take the length of a step from a clock.
     """
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # no messages of the profiler's own
     kinds = {name: kind for kind, names in KINDS.items() for name in names.split()}
-    keep, parts = Dropout.keep, Counter()
-    Dropout.keep = torch.profiler.record_function("dropout")(keep)
-    try:
-        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
-            for _ in range(steps):
-                run()
-    finally:
-        Dropout.keep = keep
+    keep, parts = torch.profiler.record_function("dropout")(Dropout.keep), Counter()
+    cpu = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
+    with patch.object(Dropout, "keep", keep), cpu as profile:
+        for _ in range(steps):
+            run()
     for event in profile.events():
         around, kind = event, None
         while around is not None and kind is None:
             name = around.name.removeprefix("autograd::engine::evaluate_function: ")
             optimizer = name.startswith("Optimizer.") or "_foreach_" in name
             kind, around = kinds.get("optimizer" if optimizer else name), around.cpu_parent
-        parts[kind or REST] += event.self_cpu_time_total / 1e6
+        parts[kind or "the rest"] += event.self_cpu_time_total / 1e6
     return dict(parts.most_common())
 
 
 def measure(scale: str | None = None, device: str = "cpu", progress: bool = False) -> dict:
     """Everything as JSON, with its provenance.
 
-    The clock is processor time on one CPU thread, which other programs hardly change; else wall
-    time.
+    Processor time, which other programs hardly change, on one CPU thread; else wall time.
     """
     scale, started, load = resolve_scale(scale), time.perf_counter(), os.getloadavg()[0]
     effort, now, clock = EFFORTS[scale], time.perf_counter, "perf_counter"
@@ -263,41 +227,35 @@ def measure(scale: str | None = None, device: str = "cpu", progress: bool = Fals
     subjects = {method: Subject(method, scale, device=device) for method in METHODS}
     made = subjects["proposed"].experiment
     try:
-        pairs = read_set("ltl35", scale)["train"][: effort.formulas]
+        pairs = read_set("ltl35", scale)["train"][: effort["formulas"]]
     except MissingSetError:
-        pairs = sample("ltl35", scale, effort.formulas)["train"]
+        pairs = sample("ltl35", scale, effort["formulas"])["train"]
     problems, size = Problems.of(pairs, made.vocabulary), made.training.batch_size
     stream = PairStream(problems, problems, size, made.seed)
-    batches = [stream.batch(step).to(device) for step in range(effort.turns)]
-    source = problems.batch(np.arange(min(effort.sources, len(problems)))).source.to(device)
-    facts = {
-        "batch": size,
-        "sources": len(source),
-        "steps": effort.length,
-        "beams": made.beam,
-        "padding_grouped": float(np.mean([padding(batch) for batch in batches])),
-        "padding_shuffled": padding(problems.batch(np.arange(size))),
-    }
+    batches = [stream.batch(step).to(device) for step in range(effort["turns"])]
+    source = problems.batch(np.arange(min(effort["sources"], len(problems)))).source.to(device)
+    facts = {"batch": size, "sources": len(source), "steps": effort["length"], "beams": made.beam}
+    result: dict = {"formulas": facts, "methods": list(METHODS)}
     calls = {
         "training_step": lambda s, turn: s.train_step(batches[turn]),
         "forward": lambda s, turn: s.forward(batches[turn]),
-        "generation": lambda s, turn: s.generate(source, effort.length),
+        "generation": lambda s, turn: s.generate(source, effort["length"]),
         "embedding": lambda s, turn: s.prepare(),
     }
-    result: dict = {"formulas": facts, "methods": list(METHODS)}
     for quantity, call in calls.items():
-        turns = effort.draws if quantity == "embedding" else effort.turns
+        turns = effort["draws" if quantity == "embedding" else "turns"]
         mine = {method: partial(call, subject) for method, subject in subjects.items()}
         found = result[quantity] = summary(take_turns(mine, turns, now), METHODS[0])
         if progress:
-            cells = [
-                f"{method} {one['seconds'] * 1e3:.4g} ms (× {one['ratio_quartiles'][1]:.2f})"
-                for method, one in found.items()
-            ]
-            print(f"{quantity:14}" + ", ".join(cells), flush=True)
-    result["parameters"] = {method: s.parameters() for method, s in subjects.items()}
-    result["vocabulary"] = vocabulary_costs(made, effort.draws)
-    result["random_vectors"] = draw_seconds(effort.counts, effort.draws)
+            times = (f"{method} {one['seconds'] * 1e3:.4g} ms" for method, one in found.items())
+            print(f"{quantity:14}", ", ".join(times), flush=True)
+    result["parameters"] = {
+        method: {"embedding": _weights(s.network.embedding), "model": _weights(s.network.model)}
+        for method, s in subjects.items()
+    }
+    result["vocabulary"] = vocabulary_costs(made, effort["draws"])
+    counts = COUNTS[:2] if scale == "smoke" else COUNTS
+    result["random_vectors"] = draw_seconds(counts, effort["draws"])
     measured = provenance(device) | {
         "seconds": round(time.perf_counter() - started, 1),
         "threads": torch.get_num_threads(),
@@ -308,7 +266,7 @@ def measure(scale: str | None = None, device: str = "cpu", progress: bool = Fals
         "name": "efficiency",
         "scale": scale,
         "result": result,
-        "effort": vars(effort),
+        "effort": effort,
         "experiments": {method: s.experiment.to_json() for method, s in subjects.items()},
         "measured": measured,
     }
@@ -323,8 +281,6 @@ def load_efficiency(scale: str | None = None, directory: Path | None = None) -> 
     """A kept result; MissingResultError says the command that makes it."""
     path = result_path(scale := resolve_scale(scale), directory)
     if not path.exists():
-        raise MissingResultError(
-            f"no result {path.name} in {path.parent}; make it: "
-            f"python -m itekit efficiency --scale {scale}"
-        )
+        command = f"python -m itekit efficiency --scale {scale}"
+        raise MissingResultError(f"no result {path}; make it: {command}")
     return read_json(path, dict)

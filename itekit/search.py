@@ -1,4 +1,4 @@
-"""The copying search: which embedding settings copy best, and what that correlates with.
+"""The copying search: which embedding settings copy best.
 
 Paper, appendices "Hyperparameter Search" and "Sensitivity to randomness in embeddings": method of
 random vectors × d_beta × which of f_bn, f_fn and AdaCos are on, and two baselines; each with at
@@ -10,10 +10,8 @@ of `Setting`, "edit_distance" (the mean over the validation grid and all draws),
 folder with its checkpoint, so that one that was killed goes on there.
 """
 
-import math
 import shutil
-import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
@@ -21,16 +19,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from scipy.stats import pearsonr
 
 from itekit.evaluation import VALIDATION_SEED, GridEvaluation
-from itekit.experiments import (
-    CopyingExperiment,
-    TrainingConfig,
-    experiment,
-    from_json,
-    resolve_scale,
-)
+from itekit.experiments import Experiment, TrainingConfig, experiment, from_json, resolve_scale
 from itekit.files import command, locked, read_json, write_json
 from itekit.random_vectors import METHODS
 from itekit.results import RESULTS, RUNS, evaluated
@@ -41,30 +32,21 @@ from itekit.workers import TaskError, cluster, run
 FOLDER = RUNS / "search"
 BASELINES = ("full-vocabulary", "alpha-renaming")
 FEATURES = ("f_bn", "f_fn", "adacos")
-KEYS = ("method", "d_beta", *FEATURES)
-FACTORS = (*METHODS, "d_beta", *FEATURES)
-ENOUGH = 3  # records for a correlation
 OTHER_BASE = 1_000_000.0  # of RoPE, at which no offset looks like another (notebook 05, part 11)
 OTHER_DRAWS = 3
-
 ALL, NONE = (True, True, True), (False, False, False)
-# f_bn, f_fn, AdaCos: the rows of the paper's tables, from top to bottom
-ROWS = (ALL, (False, True, True), (True, True, False), (False, True, False), (True, False, False))
-ROWS += (NONE,)
+SOME = (False, True, True), (True, True, False), (False, True, False), (True, False, False)
+ROWS = (ALL, *SOME, NONE)  # f_bn, f_fn, AdaCos, as in the paper's tables from top to bottom
 BASELINE_ROWS = ((False, True, True), (False, True, False), NONE)
-D_BETA = {  # of the paper's columns
-    "normal": (2, 4, 8, 16, 32),
-    "neighboring_points": (4, 6, 8, 16, 32),
-    "hypercube_vertices": (5, 6, 8, 16, 32),
+SMALL = {"normal": (2, 4), "neighboring_points": (4, 6), "hypercube_vertices": (5, 6)}
+D_BETA = {method: (*small, 8, 16, 32) for method, small in SMALL.items()}  # the paper's columns
+SIZES = {  # what differs from copying-5-10/proposed of that scale
+    "lab": {
+        "training": TrainingConfig(3000, 64, warmup=200, validate_every=500, checkpoint_every=250),
+        "grid": EvaluationGrid(samples=5, stride=3),
+        "draws": 10,
+    }
 }
-LAB_TRAINING = TrainingConfig(3000, 64, warmup=200, validate_every=500, checkpoint_every=250)
-# scale -> what differs from copying-5-10/proposed of that scale
-SIZES = {
-    "smoke": {},
-    "lab": {"training": LAB_TRAINING, "grid": EvaluationGrid(samples=5, stride=3), "draws": 10},
-    "paper": {},
-}
-Record = Mapping[str, object]
 
 
 @dataclass(frozen=True)
@@ -90,10 +72,9 @@ class Setting:
             raise ValueError(f"{self.method} has no random part: d_beta and f_bn do not apply")
 
     @classmethod
-    def of(cls, record: Record) -> "Setting":
+    def of(cls, record: Mapping) -> "Setting":
         """The setting that a record is about; of seed 0 where the record tells none."""
-        names = [field.name for field in fields(cls) if field.name in record]
-        return cls(**{name: record[name] for name in names})
+        return cls(**{f.name: record[f.name] for f in fields(cls) if f.name in record})
 
     @property
     def is_baseline(self) -> bool:
@@ -110,7 +91,7 @@ class Setting:
         """The column of the paper's table: "hypercube_vertices-6", or the baseline."""
         return self.method if self.is_baseline else f"{self.method}-{self.d_beta}"
 
-    def experiment(self, scale: str | None = None) -> CopyingExperiment:
+    def experiment(self, scale: str | None = None) -> Experiment:
         """The experiment copying-5-10/search-COLUMN-ON; ValueError for AdaCos without f_fn."""
         variant = self.method if self.is_baseline else "proposed"
         made = experiment(f"copying-5-10/{variant}", scale, self.seed)
@@ -123,23 +104,22 @@ class Setting:
             embedding=embedding,
             model=replace(made.model, normalize_features=self.f_fn),
             adacos=self.adacos,
-            **SIZES[made.scale],
+            **SIZES.get(made.scale, {}),
         )
 
 
 def search_settings(scale: str | None = None) -> tuple[Setting, ...]:
     """All settings of the search at a scale: those with random parts first, then the baselines.
 
-    Paper size: 15 columns × 6 rows × 3 seeds = 270 (the paper, with at least three seeds a setting,
-    has 277), and 2 baselines × 3 rows × 3 seeds = 18, which the paper does not count.
+    Paper size: 15 columns × 6 rows × 3 seeds = 270 (the paper, with three seeds or more, has 277),
+    and 2 baselines × 3 rows × 3 seeds = 18, which the paper does not count.
     """
     scale = resolve_scale(scale)
     if scale == "smoke":
         some = [Setting(m, d, *on) for m in METHODS for d, on in ((8, ALL), (16, NONE))]
         return (*some, Setting("alpha-renaming", 0, *BASELINE_ROWS[0]))
-    seeds, columns = (0, 1, 2), D_BETA
-    if scale == "lab":
-        seeds, columns = (0,), dict.fromkeys(METHODS, (8, 32))
+    lab = scale == "lab"
+    seeds, columns = ((0,), dict.fromkeys(METHODS, (8, 32))) if lab else ((0, 1, 2), D_BETA)
     places = [(method, d_beta) for method, widths in columns.items() for d_beta in widths]
     own = [Setting(*place, *on, seed) for seed in seeds for on in ROWS for place in places]
     baselines = [Setting(b, 0, *on, s) for s in seeds for b in BASELINES for on in BASELINE_ROWS]
@@ -154,8 +134,7 @@ def result_path(scale: str | None = None, directory: Path = RESULTS) -> Path:
 def load_search(scale: str | None = None, directory: Path = RESULTS) -> list[dict]:
     """The records of a search that are there, in the order of `search_settings`; [] if none.
 
-    Raises:
-        ValueError: a damaged file, or a record that was made with other settings than today's.
+    ValueError: a damaged file, or a record that was made with other settings than today's.
     """
     scale, path = resolve_scale(scale), result_path(scale, directory)
     if not path.exists():
@@ -167,10 +146,7 @@ def load_search(scale: str | None = None, directory: Path = RESULTS) -> list[dic
         raise ValueError(f"{path}: damaged results of a search ({error!r})") from error
     for setting in made:
         if made[setting] != setting.experiment(scale):
-            raise ValueError(
-                f"{path}: {setting} was made with other settings than the search has now at "
-                f"{scale} size; move the file away, or choose another directory"
-            )
+            raise ValueError(f"{path}: {setting} was made with other settings; move the file away")
     order = {setting: place for place, setting in enumerate(search_settings(scale))}
     return [found[setting] for setting in sorted(found, key=lambda s: order.get(s, len(order)))]
 
@@ -182,8 +158,7 @@ def missing(scale: str | None = None, directory: Path = RESULTS) -> list[Setting
 
 
 def evaluate_setting(network: Network) -> dict:
-    """`GridEvaluation.run` on the validation grid, and "other_base", the mean of some draws when
-    the same weights have OTHER_BASE."""
+    """`GridEvaluation.run` on the validation grid; "other_base": a mean at OTHER_BASE."""
     found = GridEvaluation(network, VALIDATION_SEED, progress=False).run()
     other = GridEvaluation(network.with_rope_base(OTHER_BASE), VALIDATION_SEED, progress=False)
     means = [np.nanmean(other.grid(draw)) for draw in range(min(other.draws, OTHER_DRAWS))]
@@ -199,14 +174,9 @@ def run_setting(
 ) -> dict:
     """Train a setting, or go on with it, and evaluate it: the record.
 
-    `folder`/SLUG then holds the record alone, in case that whoever asked for it is gone.
-
-    Args:
-        device: "cpu" or "cuda"; None takes cuda where there is one.
-        threads: of the CPU; None leaves torch as it is.
-
-    Raises:
-        BlockingIOError, TrainingDivergedError: as `Trainer.run`.
+    `folder`/SLUG then holds the record alone, in case that whoever asked for it is gone. `device`:
+    "cpu" or "cuda", None takes cuda where there is one; `threads`: of the CPU, None leaves torch as
+    it is. Raises as `Trainer.run`.
     """
     if threads:
         torch.set_num_threads(threads)
@@ -236,24 +206,18 @@ def search(
     device: str | None = None,
     threads: int | None = None,
 ) -> Iterator[tuple[Setting, dict | TaskError]]:
-    """Run the settings without a record, and write the record of each when it is done.
+    """Run the settings without a record; yields each with its record, or the error it ended with.
 
     Args:
         only: at most so many settings.
         directory: of the file with the records.
-        folder: of the trainings in progress; the workers of a cluster go on with one another's only
-            where they share it.
+        folder: of the trainings in progress; a cluster's workers share it, or start anew.
         workers: settings at a time, each in a process; 1: in this one.
         client: of a Dask cluster (`workers.cluster`), whose workers take their place.
         device, threads: see `run_setting`; one thread where there are several workers.
 
-    Yields:
-        each setting with its record, or with the error that it ended with.
-
-    Raises:
-        ValueError: as `load_search`; or a cluster's workers have several threads, and two networks
-            built at a time in one process would share torch's random numbers.
-        BlockingIOError: another search is at work in the folder.
+    ValueError: as `load_search`; or a cluster's workers have several threads, where two networks
+    would share torch's random numbers. BlockingIOError: another search is at work in the folder.
     """
     scale, folder = resolve_scale(scale), Path(folder).absolute()
     options = {"device": device, "threads": threads or (1 if workers > 1 else None)}
@@ -278,11 +242,10 @@ def search_command(arguments) -> int:
     scale, directory = resolve_scale(arguments.scale), arguments.directory or RESULTS
     count, left, failed = len(search_settings(scale)), len(missing(scale, directory)), 0
     print(f"{count} settings at {scale} size, {count - left} done before", flush=True)
-    places = {"directory": directory, "folder": arguments.folder or FOLDER}
-    options = {"workers": arguments.workers, "device": arguments.device}
     with cluster(arguments.dask) if arguments.dask else nullcontext() as client:
-        options |= {"client": client, "threads": arguments.threads}
-        for setting, outcome in search(scale, arguments.only, **places, **options):
+        options = {key: getattr(arguments, key) for key in ("only", "workers", "device", "threads")}
+        options |= {"directory": directory, "folder": arguments.folder or FOLDER, "client": client}
+        for setting, outcome in search(scale, **options):
             line = f"{setting.column:22} {setting.on:18} seed {setting.seed}"
             if isinstance(outcome, dict):
                 left -= 1
@@ -293,107 +256,3 @@ def search_command(arguments) -> int:
             print(f"{count - left:3}/{count}  {line}", flush=True)
     print(f"result    {result_path(scale, directory)}")
     return failed
-
-
-def proposed(records: Sequence[Record]) -> list[Record]:
-    """The records with random parts: the baselines left out."""
-    return [record for record in records if record["method"] in METHODS]
-
-
-def search_table(records: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
-    """The paper's table: a row for what is on, a column for each method and d_beta.
-
-    Returns:
-        the head and the rows as text, for `results.markdown_table`; the best seed of each setting,
-        "" where there is none.
-    """
-    order = [*METHODS, *dict.fromkeys(r["method"] for r in records)]
-    cells, columns = {}, set()
-    for record in sorted(records, key=lambda r: r["edit_distance"], reverse=True):
-        setting = Setting.of(record)
-        cells[setting.on, setting.column] = f"{record['edit_distance']:.1f}"
-        columns.add((order.index(setting.method), setting.d_beta, setting.column))
-    names = [name for *_, name in sorted(columns)]
-    rows = [Setting("normal", 8, *on).on for on in ROWS]
-    table = [[row, *(cells.get((row, name), "") for name in names)] for row in rows]
-    return ["on", *names], [row for row in table if any(row[1:])]
-
-
-def correlations(
-    records: Sequence[Record], of: str = "edit_distance"
-) -> dict[str, tuple[float, float]]:
-    """Pearson's coefficient of each factor with the edit distance, and its p-value.
-
-    A method, and a feature that is on, count 1, else 0: the coefficient is then the point-biserial
-    one. Baselines are left out; a factor that is the same in all records has no entry.
-
-    Returns:
-        {factor: (r, p)}, in the order of the paper; r < 0: more of it, fewer errors. The p-value
-        is two-sided, for independent records and no correlation. ValueError for fewer than three.
-    """
-    records, found = proposed(records), {}
-    if len(records) < ENOUGH:
-        raise ValueError(f"correlations need {ENOUGH} records or more, found {len(records)}")
-    distances = [record[of] for record in records]
-    for factor in FACTORS:
-        values = [float(r["method"] == factor if factor in METHODS else r[factor]) for r in records]
-        if len(set(values)) > 1 and len(set(distances)) > 1:
-            found[factor] = tuple(map(float, pearsonr(values, distances)))
-    return found
-
-
-def pairs(records: Sequence[Record], feature: str) -> list[tuple[Record, Record]]:
-    """Records that differ in one feature alone: (off, on), with the same seed.
-
-    A correlation mixes f_fn with AdaCos, which needs it; pairs do not. ValueError: not a feature.
-    """
-    if feature not in FEATURES:
-        raise ValueError(f"unknown feature {feature!r}: expected one of {', '.join(FEATURES)}")
-
-    def key(record: Record) -> tuple:
-        return (*(record[name] for name in KEYS if name != feature), record.get("seed"))
-
-    off = {key(record): record for record in records if not record[feature]}
-    return [(off[key(r)], r) for r in records if r[feature] and key(r) in off]
-
-
-@dataclass(frozen=True)
-class Sensitivity:
-    """How much the random draw matters to one model (paper, "Sensitivity to randomness ...").
-
-    Attributes:
-        min, mean, max, std: of the mean edit distance over the draws; the sample deviation.
-        median_choice: that of the draw with the median cross-entropy.
-    """
-
-    min: float
-    mean: float
-    max: float
-    std: float
-    median_choice: float
-
-    @property
-    def difference(self) -> float:
-        """The median choice against the mean, in per cent; NaN if the mean is 0."""
-        return 100 * (self.median_choice - self.mean) / self.mean if self.mean else math.nan
-
-
-def sensitivity(result: Mapping) -> Sensitivity:
-    """Of a result of `results.load_result`, or a record; ValueError without several draws."""
-    draws = [draw["mean_edit_distance"] for draw in result["result"]["draws"]]
-    if len(draws) < 2 or None in draws:
-        raise ValueError(
-            "sensitivity needs the edit distance of two random draws or more, "
-            f"found {sum(draw is not None for draw in draws)}"
-        )
-    chosen = result["result"]["median_draw_mean_edit_distance"]
-    return Sensitivity(
-        min(draws), statistics.mean(draws), max(draws), statistics.stdev(draws), chosen
-    )
-
-
-def pooled_std(found: Sequence[Sensitivity]) -> float:
-    """The pooled standard deviation over draws, of models with as many draws each."""
-    if not found:
-        raise ValueError("pooled_std needs a model or more, found none")
-    return math.sqrt(statistics.mean(one.std**2 for one in found))

@@ -25,64 +25,63 @@ def failure(status: int, message: str = "out of order") -> tuple[int, str, str]:
     return status, "application/json", json.dumps({"error": {"message": message}})
 
 
-class FakeServer:
+class FakeServer(ThreadingHTTPServer):
     """Answers each request by the next behaviour, the last one for ever; a context manager.
 
     Attributes:
         requests, headers: the JSON and the headers of every chat request so far.
     """
 
+    daemon_threads = True
+
     def __init__(self, *behaviours: Behaviour | tuple[int, str, str]):
+        super().__init__(("127.0.0.1", 0), Handler)
         self.behaviours, self.requests, self.headers = list(behaviours), [], []
-        self._ended, self._lock = threading.Event(), threading.Lock()
+        self.ended, self.lock = threading.Event(), threading.Lock()
+        self.base_url = f"http://127.0.0.1:{self.server_port}/v1"
 
     def __enter__(self) -> "FakeServer":
-        fake = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                fake._post(self)
-
-            def log_message(self, *_) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.base_url = f"http://127.0.0.1:{self._server.server_port}/v1"
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
-        self._thread.start()
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
         return self
 
     def __exit__(self, *_) -> None:
-        self._ended.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self.ended.set()
+        self.shutdown()
+        self.server_close()
 
     @property
     def prompts(self) -> list[str]:
         """The user message of every request so far."""
         return [request["messages"][0]["content"] for request in self.requests]
 
-    def _post(self, handler: BaseHTTPRequestHandler) -> None:
-        request = json.loads(handler.rfile.read(int(handler.headers["Content-Length"])))
-        with self._lock:
-            self.requests.append(request)
-            self.headers.append({k.lower(): v for k, v in handler.headers.items()})
-            one = self.behaviours[min(len(self.requests), len(self.behaviours)) - 1]
+
+class Handler(BaseHTTPRequestHandler):
+    """One request of a FakeServer."""
+
+    def do_POST(self) -> None:
+        fake, request = (
+            self.server,
+            json.loads(self.rfile.read(int(self.headers["Content-Length"]))),
+        )
+        with fake.lock:
+            fake.requests.append(request)
+            fake.headers.append({k.lower(): v for k, v in self.headers.items()})
+            one = fake.behaviours[min(len(fake.requests), len(fake.behaviours)) - 1]
         status, kind, body = one(request) if callable(one) else one
         if status < 0:
-            self._ended.wait(30)
+            fake.ended.wait(30)
         if status <= 0:
-            handler.close_connection = True
+            self.close_connection = True
             return
-        content = body.encode()
-        handler.send_response(status)
-        handler.send_header("Content-Type", kind)
-        handler.send_header("Content-Length", str(len(content)))
-        handler.send_header("retry-after-ms", "1")
-        handler.end_headers()
-        handler.wfile.write(content)
+        self.send_response(status)
+        headers = {"Content-Type": kind, "Content-Length": len(body.encode()), "retry-after-ms": 1}
+        for name, value in headers.items():
+            self.send_header(name, str(value))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *_) -> None:
+        """Nothing is printed."""
 
 
 GOOD = completion('{"a": true}')

@@ -7,8 +7,9 @@ import numpy as np
 from scipy.stats import pearsonr, rankdata, spearmanr
 
 from itekit.random_vectors import METHODS, sampling_set_size
-from itekit.search import KEYS, ROWS, pairs
+from itekit.search import ROWS
 from lessons.exercises import Exercise, many
+from lessons.search_tables import KEYS, pairs
 
 
 def _two_lists(rng):
