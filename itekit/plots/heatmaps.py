@@ -80,17 +80,11 @@ def _cells(grid: np.ndarray, axes: Axes, words: str, **more: Any) -> go.Heatmap:
 
 
 def _frame(
-    figure: go.Figure,
-    place: dict,
-    axes: Axes,
-    empty: np.ndarray,
-    hatched: str,
-    training: tuple[Span, Span],
-    line: dict,
+    figure: go.Figure, place: dict, axes: Axes, empty: np.ndarray, name: str, spans: Any, line: dict
 ) -> None:
-    """The axes, the hatched cells, and the box of the training data: spans of rows and columns.
+    """The axes, the empty cells hatched under `name`, and the box of the training data.
 
-    The box is on a white line that stands out from every colour.
+    The box covers its `spans` of rows and of columns, on a white line that stands out everywhere.
     """
     rows, columns = axes
     plain = {"showgrid": False, "constrain": "domain", **place}
@@ -100,8 +94,8 @@ def _frame(
     x, y = outlines(empty, rows, columns)
     if len(x):
         fill = {"line": {"width": 0}, "fill": "toself", "fillpattern": HATCH}
-        figure.add_scatter(x=x, y=y, name=hatched, legendgroup=hatched, **fill, **quiet)
-    y, x = map(_borders, training, axes)
+        figure.add_scatter(x=x, y=y, name=name, legendgroup=name, **fill, **quiet)
+    y, x = map(_borders, spans, axes)
     if len(x) and len(y):
         path = {"x": x[[0, 1, 1, 0, 0]], "y": y[[0, 0, 1, 1, 0]], "cliponaxis": False, **quiet}
         figure.add_scatter(**path, line={"color": "white", "width": 5})
@@ -186,7 +180,6 @@ def copying_picture(path: str | Path) -> Path:
     """Write README.md's picture, the shipped heatmaps at paper size, to `path`; return it.
 
     Raises:
-        itekit.results.MissingResultError: one of the results is not shipped.
         RuntimeError: no Chrome or Chromium was found, or it does not work.
     """
     from itekit.results import load_result

@@ -111,7 +111,7 @@ def _label_place(angle: float | None, small: float) -> dict:
 def lasso_table(
     prefix: Sequence[str],
     cycle: Sequence[str],
-    rows: Sequence[tuple[str, Sequence[str | bool]]],
+    rows: Sequence[tuple[str, Sequence]],
     *,
     title: str = "",
 ) -> go.Figure:

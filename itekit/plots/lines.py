@@ -40,11 +40,8 @@ def _rate_lines(ours: Rates, paper: Rates, words: str, what: str, title: str) ->
     return style(figure, title=title, width=860, height=460, showlegend=True)
 
 
-def _by_propositions(
-    ours: Rates, paper: Rates, training: int | None, what: str, title: str
-) -> go.Figure:
-    """Lines by number of APs, and a dashed one behind the most in training, named on both sides."""
-    figure = _rate_lines(ours, paper, "%{x} APs", what, title)
+def _by_propositions(figure: go.Figure, training: int | None) -> go.Figure:
+    """A dashed line behind the most APs in training, named on both sides."""
     figure.update_xaxes(title_text="atomic propositions in the formula")
     if training is not None:
         line = {"color": GREY, "width": 2, "dash": "dash"}
@@ -67,15 +64,14 @@ def alpha_covariance_lines(
             (`itekit.results.paper_alpha_covariance`).
         training: the most APs in training; a dashed line stands behind them.
     """
-    return _by_propositions(ours, paper, training, "mean alpha-covariance", title)
+    lines = _rate_lines(ours, paper, "%{x} APs", "mean alpha-covariance", title)
+    return _by_propositions(lines, training)
 
 
 def rates_by_propositions(rates: Rates, *, training: int, title: str) -> go.Figure:
-    """Rates of correct answers of each model, {"model": {1: 0.99, 2: ...}}, by number of APs.
-
-    A dashed line stands behind `training`, the most APs in training.
-    """
-    return _by_propositions(rates, {}, training, "correct answers", title)
+    """Rates of correct answers, {"model": {1: 0.99, 2: ...}}; as `alpha_covariance_lines`."""
+    lines = _rate_lines(rates, {}, "%{x} APs", "correct answers", title)
+    return _by_propositions(lines, training)
 
 
 def solved_against_draws(rates: Rates, *, title: str) -> go.Figure:
@@ -115,8 +111,23 @@ def training_curves(runs: Mapping[str, Sequence[Mapping]], *, title: str = "") -
     heights = [2.2] + [1.0] * (len(panels) - 1)
     layout = {"shared_xaxes": True, "vertical_spacing": 0.06, "row_heights": heights}
     figure = make_subplots(len(panels), 1, **layout)
-    for panel, *curve in curves:
-        figure.add_trace(_curve(*curve), panels.index(panel) + 1, 1)
+    for panel, run, name, quantity, points in curves:
+        steps, values = zip(*points, strict=True)
+        colour, _, dash = look(run)
+        validation = quantity == "validation_loss"
+        figure.add_scatter(
+            x=steps,
+            y=np.asarray(values, np.float32),
+            name=f"{name}, validation" if validation else name,
+            legendgroup=name,
+            showlegend=panel == "loss",
+            mode="markers" if validation else "lines",
+            line={"color": colour, "width": 2, "dash": dash},
+            marker={"color": colour, "size": 8, "symbol": "circle-open", "line": {"width": 2}},
+            hovertemplate=f"step %{{x}}: {quantity.replace('_', ' ')} %{{y:.4g}}",
+            row=panels.index(panel) + 1,
+            col=1,
+        )
     for row, panel in enumerate(panels, 1):
         figure.update_yaxes(title_text=PANELS[panel], exponentformat="power", row=row)
     losses = [value for panel, *_, points in curves if panel == "loss" for _, value in points]
@@ -129,23 +140,6 @@ def training_curves(runs: Mapping[str, Sequence[Mapping]], *, title: str = "") -
     layout = {"hovermode": "x unified", "legend": legend, "margin_b": 60 + 22 * names}
     height = 190 + 130 * len(panels) + 22 * names
     return style(figure, title=title, width=760, height=height, **layout)
-
-
-def _curve(run: int, name: str, quantity: str, points: list[tuple[int, float]]) -> go.Scatter:
-    steps, values = zip(*points, strict=True)
-    colour, _, dash = look(run)
-    validation = quantity == "validation_loss"
-    return go.Scatter(
-        x=steps,
-        y=np.asarray(values, np.float32),
-        name=f"{name}, validation" if validation else name,
-        legendgroup=name,
-        showlegend="loss" in quantity,
-        mode="markers" if validation else "lines",
-        line={"color": colour, "width": 2, "dash": dash},
-        marker={"color": colour, "size": 8, "symbol": "circle-open", "line": {"width": 2}},
-        hovertemplate=f"step %{{x}}: {quantity.replace('_', ' ')} %{{y:.4g}}",
-    )
 
 
 def runtime_figure(runtimes: Mapping[str, tuple[Any, Any]], *, title: str = "") -> go.Figure:

@@ -65,9 +65,9 @@ def style(
 
     A figure is at most `WIDEST` pixels wide.
     """
-    figure.update_layout(template=TEMPLATE, title_text=title or None, height=round(height))
-    figure.update_layout(width=min(round(width), WIDEST), margin_t=None if title else 30)
-    return figure.update_layout(**layout)
+    width, height = min(round(width), WIDEST), round(height)
+    figure.update_layout(template=TEMPLATE, title_text=title or None, width=width, height=height)
+    return figure.update_layout({} if title else {"margin_t": 30}).update_layout(**layout)
 
 
 def look(number: int) -> tuple[str, str, str]:

@@ -183,11 +183,7 @@ def relative_text(value: float) -> str:
 
 
 def solving_time_heatmaps(
-    panels: Mapping[str, tuple[Any, Any]],
-    lengths: Sequence[int],
-    counts: Sequence[int],
-    *,
-    limit: float,
+    panels: Mapping[str, tuple], lengths: Sequence[int], counts: Sequence[int], *, limit: float
 ) -> go.Figure:
     """One heatmap for each method, side by side, all relative to the fastest cell of any.
 
@@ -270,16 +266,11 @@ def show_graph(dot: str, text: str, alt: str) -> None:
 
 MOST_ROWS = 16
 LONGEST = 30  # characters of an answer that are written beside its row
-KINDS = {
-    "right": (COLOURS[0], "circle"),
-    "wrong": (COLOURS[1], "x"),
-    "invalid": (GREY, "square-open"),
-}
+RIGHT, WRONG = (COLOURS[0], "circle"), (COLOURS[1], "x")
+KINDS = {"right": RIGHT, "wrong": WRONG, "invalid": (GREY, "square-open")}
 
 
-def renaming_groups(
-    groups: Sequence[tuple[str, str, Sequence[str]]], *, title: str = ""
-) -> go.Figure:
+def renaming_groups(groups: Sequence[tuple[str, str, Sequence[str]]], *, title: str) -> go.Figure:
     """The answers to one problem under many renamings, grouped by what they undo to.
 
     A row is one of the different answers U of alpha-covariance, and a mark in it is a renaming that
@@ -318,12 +309,7 @@ def renaming_groups(
 
 
 def attention_tree(
-    weights: Any,
-    targets: Sequence[str],
-    labels: Sequence[str],
-    paths: Sequence[Path],
-    *,
-    token: int = 0,
+    weights: Any, targets: Sequence[str], labels: Sequence[str], paths: Sequence[Path], token: int
 ) -> go.Figure:
     """The tree of a formula, shaded by what one token of the answer pays attention to.
 
