@@ -8,7 +8,7 @@ from tiny import seeded
 from torch import nn
 
 from itekit.losses import AdaCos, CrossEntropy
-from itekit.schedule import adamw, learning_rate
+from itekit.training import adamw, learning_rate
 
 
 def recipe(scale: float, cosines: list[list[float]], targets: list[int]) -> tuple[float, float]:
@@ -117,7 +117,7 @@ def test_the_learning_rate_rises_in_a_line_and_falls_in_a_cosine():
 
 
 def test_biases_and_norms_do_not_decay():
-    modules = [nn.Linear(3, 4), nn.LayerNorm(4)]
+    modules = nn.ModuleList([nn.Linear(3, 4), nn.LayerNorm(4)])
     optimizer = adamw(modules, 0.1)
     decay = {id(p): g["weight_decay"] for g in optimizer.param_groups for p in g["params"]}
     assert {decay[id(p)] for m in modules for p in m.parameters() if p.dim() == 1} == {0.0}

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from itekit.random_vectors import (
     METHODS,
     SamplingSetTooSmallError,
-    _first_occurrences,
     integers_to_vectors,
     random_vectors,
     sample_unique_integers,
     sampling_set_size,
     vectors_to_integers,
 )
+from itekit.random_vectors import seeded as seeded_for
 
 FINITE = METHODS[1:]
 CHECKED = {"neighboring_points": 39, "hypercube_vertices": 62}  # most dimensions with unique rows
@@ -158,16 +158,15 @@ def test_unique_integers_are_unique_and_in_range(upper, count, seed):
     assert all(0 <= integer < upper for integer in integers.tolist())
 
 
-@given(st.lists(st.integers(0, 12), max_size=40))
-def test_the_first_of_each_repeat_is_kept_in_order(values):
-    kept = _first_occurrences(torch.tensor(values, dtype=torch.int64))
-    assert kept.tolist() == list(dict.fromkeys(values))
-
-
 def test_many_repeats_are_topped_up():
     # 8 * count is just below upper, so the draws repeat and every call needs a second round.
     integers = sample_unique_integers(80_008, 10_000, seeded())
     assert integers.unique().numel() == 10_000
+
+
+def test_a_seed_has_different_generators_for_different_purposes():
+    first, *others = (seeded_for(0, *key).initial_seed() for key in [(1, 5), (1, 6), (2, 5), ()])
+    assert first == seeded_for(0, 1, 5).initial_seed() and first not in others
 
 
 @pytest.mark.parametrize("method", METHODS)

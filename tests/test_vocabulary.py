@@ -1,10 +1,24 @@
-"""Vocabularies: identifiers, round trips, classes, extension, errors that name the token."""
+"""Vocabularies: identifiers, round trips, classes, extension, errors; those of the tasks."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from itekit.vocabulary import END, PAD, SPECIAL, START, UnknownTokenError, Vocabulary
+from itekit.logic.formulas import LTL, PROPOSITIONAL
+from itekit.vocabulary import (
+    END,
+    OPERANDS,
+    PAD,
+    SPECIAL,
+    START,
+    UnknownTokenError,
+    Vocabulary,
+    alphabet,
+    copying_vocabulary,
+    logic_vocabulary,
+    operand_counts,
+    proposition_names,
+)
 
 TWO = Vocabulary(("+", "not"), (("x", "y", "z"), ("0", "1")))
 words = st.text(st.characters(categories=["L", "N", "S", "P"]), min_size=1, max_size=4)
@@ -33,9 +47,8 @@ def test_every_token_has_one_identifier_and_one_place(vocabulary):
     ids = vocabulary.encode(vocabulary.tokens)
     assert ids == list(range(len(vocabulary)))
     assert vocabulary.decode(ids) == list(vocabulary.tokens)
-    in_classes = [
-        i for k in range(len(vocabulary.class_sizes)) for i in vocabulary.class_ids(k)
-    ]  # fmt: skip
+    classes = range(len(vocabulary.class_sizes))
+    in_classes = [i for k in classes for i in vocabulary.class_ids(k)]
     assert in_classes == list(vocabulary.interchangeable_ids)
     assert len(vocabulary) == vocabulary.learned_count + sum(vocabulary.class_sizes)
 
@@ -44,11 +57,6 @@ def test_every_token_has_one_identifier_and_one_place(vocabulary):
 def test_encode_and_decode_are_inverse(vocabulary, data):
     tokens = data.draw(st.lists(st.sampled_from(vocabulary.tokens), max_size=12))
     assert vocabulary.decode(vocabulary.encode(tokens)) == tokens
-
-
-@given(vocabularies())
-def test_json_round_trip(vocabulary):
-    assert Vocabulary.from_json(vocabulary.to_json()) == vocabulary
 
 
 def test_a_string_is_read_one_character_a_token():
@@ -107,3 +115,46 @@ def test_a_wrong_extension_is_an_error(more, message):
 def test_a_wrong_vocabulary_is_an_error(fixed, interchangeable, message):
     with pytest.raises(ValueError, match=message):
         Vocabulary(fixed, interchangeable)
+
+
+# The tasks' vocabularies
+
+
+@pytest.mark.parametrize("size", [1, 5, 62, 63, 160])
+def test_an_alphabet_has_different_characters_and_begins_like_a_smaller_one(size):
+    assert len(set(alphabet(size))) == size == len(copying_vocabulary(size)) - len(SPECIAL)
+    assert all(len(character) == 1 for character in alphabet(size))
+    assert alphabet(size) == alphabet(size + 1)[:size]
+
+
+def test_propositions_are_called_by_letters_then_by_pairs():
+    assert proposition_names(3) == ("a", "b", "c")
+    assert proposition_names(28)[25:] == ("z", "aa", "ab")
+    assert len(set(proposition_names(702))) == 702
+
+
+@pytest.mark.parametrize(
+    ("make", "size", "message"),
+    [
+        (alphabet, 0, "1 to 10000 characters, 0 were asked"),
+        (alphabet, 10_001, "1 to 10000 characters, 10001 were asked"),
+        (proposition_names, -1, "0 to 702 names, -1 were asked"),
+        (proposition_names, 703, "0 to 702 names, 703 were asked"),
+    ],
+)
+def test_a_size_out_of_range_is_an_error(make, size, message):
+    with pytest.raises(ValueError, match=message):
+        make(size)
+
+
+@pytest.mark.parametrize("task", ["ltl", "propositional"])
+def test_operands_and_tokens_agree_with_the_logic(task):
+    language = {"ltl": LTL, "propositional": PROPOSITIONAL}[task]
+    table = {token: count for count, some in OPERANDS[task].items() for token in some}
+    assert table == {o.token: o.arity for o in language.operators if o.arity}
+    vocabulary = logic_vocabulary(task, 2)
+    core = {o.token for o in language.operators if o.core}
+    assert core <= set(vocabulary.fixed) <= core | set("|;{}")
+    known = {"!": 1, "&": 2, "|": 2, "X": 1, "U": 2, "=": 2, "^": 2}
+    expected = tuple(known.get(token, 0) for token in vocabulary.tokens)
+    assert operand_counts(task, vocabulary.tokens) == expected
