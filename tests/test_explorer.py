@@ -275,11 +275,6 @@ def test_derived_operators_are_rewritten_without_a_change_of_meaning(text):
     assert not (rewritten and "!!" in problem)
 
 
-def test_a_formula_that_grows_too_large_is_refused_in_words():
-    with pytest.raises(ValueError, match=r"tokens to read \(\d+ as typed\): at most 60"):
-        subject_of("ltl/proposed").read("((a <-> b) <-> (a <-> b)) <-> ((a <-> b) <-> (a <-> b))")
-
-
 @pytest.mark.parametrize("name", ["ltl/proposed", "ltl/plain", "prop/plain", "copying-5-10/plain"])
 def test_random_problems_can_be_read_and_typed(name):
     subject, rng = subject_of(name), np.random.default_rng(0)
@@ -366,13 +361,6 @@ def test_whatever_is_chosen_is_a_renaming(choices):
         assert len(changed) in (0, 1, 2)
     assert all(isinstance(renaming, Renaming) for renaming in told)
     assert [menu.layout.display for menu in row.menus].count("none") == len(row.menus) - 3
-
-
-def test_many_names_have_no_menus_but_are_listed():
-    row = NamesRow(lambda: None)
-    row.show("abcdefghijklm", "abcdefghijklmn", Renaming({"a": "n"}))
-    assert all(menu.layout.display == "none" for menu in row.menus)
-    assert row.note.value.startswith("13 names: a → n")
 
 
 def test_rows_in_use_are_lit_and_no_others():
