@@ -59,10 +59,8 @@ class Handler(BaseHTTPRequestHandler):
     """One request of a FakeServer."""
 
     def do_POST(self) -> None:
-        fake, request = (
-            self.server,
-            json.loads(self.rfile.read(int(self.headers["Content-Length"]))),
-        )
+        fake, length = self.server, int(self.headers["Content-Length"])
+        request = json.loads(self.rfile.read(length))
         with fake.lock:
             fake.requests.append(request)
             fake.headers.append({k.lower(): v for k, v in self.headers.items()})

@@ -4,7 +4,6 @@ import hashlib
 import re
 from itertools import product
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -58,20 +57,11 @@ def test_examples_of_the_prompt_are_in_our_notation_and_right(task, word):
 class Bit(int):
     """0 or 1, with Python operators of the prompt's ranks: ~ not, * and, + or, & xor, | equal."""
 
-    def __invert__(self):
-        return Bit(1 - self)
-
-    def __mul__(self, other):
-        return Bit(int(self) & int(other))
-
-    def __add__(self, other):
-        return Bit(int(self) or int(other))
-
-    def __and__(self, other):
-        return Bit(int(self) != int(other))
-
-    def __or__(self, other):
-        return Bit(int(self) == int(other))
+    __invert__ = lambda self: Bit(1 - self)  # noqa: E731
+    __mul__ = lambda self, other: Bit(int(self) & int(other))  # noqa: E731
+    __add__ = lambda self, other: Bit(int(self) or int(other))  # noqa: E731
+    __and__ = lambda self, other: Bit(int(self) != int(other))  # noqa: E731
+    __or__ = lambda self, other: Bit(int(self) == int(other))  # noqa: E731
 
 
 @st.composite
@@ -115,11 +105,6 @@ def test_the_form_of_traces_holds_what_can_be_read_and_most_labels():
     assert sum(bool(pattern.match(text)) for text in texts) >= 0.9 * len(texts)
     for bad in ("a", "cycle{}", "cycle{d}", "a cycle{1}", "cycle{Xa}", "cycle{1} a"):
         assert not pattern.match(bad)
-    rng, steps = np.random.default_rng(0), ["!a & b", "1", "c | 0", "!c"]
-    for _ in range(20):
-        cycle = "; ".join(rng.choice(steps, rng.integers(1, 4)))
-        text = "; ".join([*rng.choice(steps, rng.integers(0, 4)), f"cycle{{{cycle}}}"])
-        assert pattern.match(text) and read_answer("ltl", text)
 
 
 def test_replies_that_are_answers():

@@ -1,11 +1,6 @@
-"""Asking a language model: servers that fail, killed runs, and a real server of our own."""
+"""Asking a language model: servers that fail, and a real server of our own."""
 
-import os
-import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 from llm_server import GOOD, QUESTIONS, FakeServer, completion, failure, model_on
@@ -23,8 +18,6 @@ from itekit.llm import (
     prompt,
     read_answer,
 )
-
-ROOT = Path(__file__).parents[1]
 
 
 def test_what_is_sent():
@@ -100,9 +93,7 @@ def test_a_slow_or_absent_server_is_named():
             model_on(server, retries=1, timeout=0.2).ask(QUESTIONS[0])
         assert time.perf_counter() - started < 10
     model = LanguageModel("fake", server.base_url, retries=0)
-    with pytest.raises(
-        ServerError, match=r"127.0.0.1:\d+: .*refused.*is the server there.*base_url"
-    ):
+    with pytest.raises(ServerError, match=r"127.0.0.1:\d+: .*refused.*is the server there"):
         model.ask(QUESTIONS[0])
     assert model.about() == {}
     with pytest.raises(ValueError, match="base_url: expected http"):
@@ -135,30 +126,6 @@ def test_a_server_that_goes_away_costs_nothing_that_was_answered(tmp_path):
         ask_all(model_on(server, retries=0), QUESTIONS, tmp_path)
     with FakeServer(GOOD) as server:
         assert len(ask_all(model_on(server), QUESTIONS, tmp_path)) == 4
-    assert server.prompts == [question.prompt for question in QUESTIONS[2:]]
-
-
-KILLED = """
-import sys
-from itekit.llm import LanguageModel, Question, ask_all
-questions = [Question("propositional", formula) for formula in ("a", "|ab", "&ab", "!c")]
-ask_all(LanguageModel("fake", sys.argv[1]), questions, sys.argv[2])
-"""
-
-
-def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
-    # The first two questions are answered, the third never: the run is killed while it waits.
-    with FakeServer(GOOD, GOOD, (-1, "", "")) as server:
-        words = [sys.executable, "-c", KILLED, server.base_url, str(tmp_path)]
-        run = subprocess.Popen(words, cwd=ROOT)
-        for _ in range(1200):
-            if len(server.requests) == 3:
-                break
-            time.sleep(0.05)
-        os.kill(run.pid, signal.SIGKILL)
-        assert run.wait() == -signal.SIGKILL
-    with FakeServer(GOOD) as server:
-        ask_all(model_on(server), QUESTIONS, tmp_path)
     assert server.prompts == [question.prompt for question in QUESTIONS[2:]]
 
 
