@@ -32,8 +32,10 @@ def shown(monkeypatch):
     return outputs
 
 
-def test_show_without_chrome_is_interactive_only(shown, monkeypatch):
-    monkeypatch.setattr(look, "png_bytes", lambda figure: None)
+@pytest.mark.parametrize("scale", ["smoke", "lab"])
+def test_show_without_chrome_or_at_smoke_size_is_interactive_only(shown, monkeypatch, scale):
+    monkeypatch.setenv("ITEKIT_SCALE", scale)
+    monkeypatch.setattr(look, "png_bytes", lambda figure: b"a" if scale == "smoke" else None)
     plots.show(FIGURE, "two points")
     ((data, metadata),) = shown
     assert set(data) == {PLOTLY, "text/plain"} and metadata == {}
@@ -56,13 +58,6 @@ def test_picture_and_figure_have_one_size_that_fits_into_jupyterlab(
     assert metadata == {"image/png": {"alt": "nothing", **size}}
     for layout in (drawn[0].layout, data[PLOTLY]["layout"]):
         assert {side: layout[side] for side in size} == size
-
-
-def test_no_picture_at_smoke_size(shown, monkeypatch):
-    monkeypatch.setenv("ITEKIT_SCALE", "smoke")
-    monkeypatch.setattr(look, "png_bytes", lambda figure: pytest.fail("drew a picture"))
-    plots.show(FIGURE, "two points")
-    assert "image/png" not in shown[0][0]
 
 
 def test_show_outside_a_notebook_prints_the_text(capsys):
