@@ -23,6 +23,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import wait
+from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 
 from tqdm import tqdm
@@ -143,17 +145,26 @@ class Pool:
             if waiting:  # an error, Ctrl-C, or nobody reads on
                 self.close([future for _, future in waiting])
 
-    def _finished(self, function, part: list, future, limit, again: bool = True) -> Iterator:
-        """The answers of a chunk; if it did not come to an end, each of its items alone."""
+    def _finished(self, function, part: list, future, limit, lives: int = 4) -> Iterator:
+        """The answers of a chunk; if it did not come to an end, each of its items alone.
+
+        Two deaths are too many for an item. A pool that broke is counted as half a death, since
+        another item may have been the cause.
+        """
         try:
+            pool = getattr(future, "pool", None)
+            while pool and not wait([future], 1.0).done:
+                if not pool.active and not future.done():
+                    raise BrokenProcessPool("no process is left")
             answers, spent = future.result()
         except Exception as error:
             code = getattr(error, "exitcode", None)
             late = isinstance(error, TimeoutError) or code == -signal.SIGPROF
-            if len(part) > 1 or (again and not late):
+            lives -= 0 if late else 1 if isinstance(error, BrokenProcessPool) else 2
+            if len(part) > 1 or (lives > 0 and not late):
                 alone = [([item], self._submit(function, [item], limit)) for item in part]
                 for single, one in alone:
-                    yield from self._finished(function, single, one, limit, again=False)
+                    yield from self._finished(function, single, one, limit, lives)
                 return
             answers, spent = [TIME_OUT if late else _failure(part[0], error)], limit or 0.0
         self.spent += spent
@@ -170,7 +181,9 @@ class Pool:
             context.set_forkserver_preload([f"itekit.tasks.{task}" for task in TASKS])
             self._processes = ProcessPool(self.workers, context=context, initializer=_prepare)
         wall = limit and max(WALL, 30 * limit)
-        return self._processes.schedule(_work, args=(function, part, limit), timeout=wall)
+        future = self._processes.schedule(_work, args=(function, part, limit), timeout=wall)
+        future.pool = self._processes
+        return future
 
 
 def check_all(
@@ -264,6 +277,8 @@ def _answer(function: Callable | str, item):
 def _failure(item, error: BaseException) -> TaskError:
     code, text = getattr(error, "exitcode", None), repr(item)
     why = f"{type(error).__name__}: {error}"
+    if isinstance(error, BrokenProcessPool):
+        why = 'no process lived; does the script lack `if __name__ == "__main__":`?'
     if code is not None:
         how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
         why = f"its process {how}{' (too little memory?)' if code == -signal.SIGKILL else ''}"
