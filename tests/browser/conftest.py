@@ -1,4 +1,4 @@
-"""One server and one browser for all lessons; screenshots stay in reports/browser."""
+"""One server and one browser for all lessons; what they leave is in reports/browser."""
 
 import pytest
 from lab import ROOT, Lesson, find_browser, jupyter_lab

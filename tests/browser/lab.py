@@ -7,7 +7,6 @@ JupyterLab's CSS classes (`.jp-...`).
 
 import json
 import os
-import re
 import secrets
 import shutil
 import socket
@@ -24,7 +23,6 @@ ROOT = Path(__file__).resolve().parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 START, RUN, ANSWER = 120, 600, 60  # seconds to wait at most: to start, for a notebook, a cell
 SCROLLED = ".jp-WindowedPanel-outer"
-ERROR = ".jp-RenderedText[data-mime-type='application/vnd.jupyter.error']"
 PANEL = ".jp-OutputArea-output:has(.jupyter-widgets)"
 # Outputs that are wider than the room in their cell: their text, their width and the room.
 WIDE = """() => [...document.querySelectorAll('.jp-OutputArea-output')]
@@ -95,7 +93,7 @@ class Lesson:
         page: of the browser.
         address: of the server, from `jupyter_lab`.
         name: of the notebook, below the notebooks folder, without suffix.
-        pictures: folder for screenshots.
+        pictures: folder for screenshots of outputs that are too wide.
     """
 
     def __init__(self, page: Page, address: str, name: str, pictures: Path):
@@ -140,22 +138,32 @@ class Lesson:
             end = self.page.evaluate(f"document.querySelector('{SCROLLED}').scrollHeight")
             top += 700
 
-    def look(self, width: int) -> tuple[set[int], list[str], list[str]]:
-        """In a window of so many pixels: which cells ran, all error outputs, all wide outputs."""
-        self.page.set_viewport_size({"width": width, "height": 900})
-        numbers, errors, wide = set(), {}, {}
-        for _ in self.parts():
-            prompts = " ".join(self.page.locator(".jp-InputPrompt").all_inner_texts())
-            numbers |= {int(number) for number in re.findall(r"\[(\d+)\]", prompts)}
-            errors |= dict.fromkeys(self.page.locator(ERROR).all_inner_texts())
-            wide |= dict.fromkeys(self.page.evaluate(WIDE))
-            self.picture(str(width))
-        return numbers, list(errors), list(wide)
+    def failures(self) -> list[str]:
+        """What went wrong in cells, and which code cells have not run."""
+        cells = self.page.evaluate("() => jupyterapp.shell.currentWidget.content.model.toJSON()")
+        found = []
+        for number, cell in enumerate(cells["cells"]):
+            for output in cell.get("outputs", []):
+                if output["output_type"] == "error":
+                    found.append(f"cell {number}: {output['ename']}: {output['evalue']}")
+            if cell["cell_type"] == "code" and cell["source"] and not cell["execution_count"]:
+                found.append(f"cell {number} has not run")
+        return found
 
-    def picture(self, of: str) -> None:
-        """A screenshot."""
-        self.shots += 1
-        self.page.screenshot(path=self.pictures / f"{self.name}-{self.shots:02}-{of}.png")
+    def wide(self, width: int) -> list[str]:
+        """The outputs that are wider than their cells, in a window of so many pixels.
+
+        A screenshot is taken of each.
+        """
+        self.page.set_viewport_size({"width": width, "height": 900})
+        found = {}
+        for _ in self.parts():
+            if new := set(self.page.evaluate(WIDE)) - found.keys():
+                found |= dict.fromkeys(new)
+                self.shots += 1
+                picture = f"{self.name}-{self.shots:02}-{width}.png"
+                self.page.screenshot(path=self.pictures / picture)
+        return list(found)
 
     def cell(self, code: str) -> Locator:
         """The first cell that contains `code`, scrolled into view.
