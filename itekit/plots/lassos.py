@@ -36,11 +36,10 @@ def _times(prefix: Sequence[str], cycle: Sequence[str]) -> list[str]:
     return times
 
 
-def lasso_figure(prefix: Sequence[str], cycle: Sequence[str], *, title: str = "") -> go.Figure:
+def lasso_figure(prefix: Sequence[str], cycle: Sequence[str]) -> go.Figure:
     """The lasso: the prefix from left to right, then the cycle as a loop, run clockwise.
 
-    Args:
-        prefix, cycle: what is written beside each time.
+    `prefix` and `cycle` are what is written beside each time.
 
     Raises:
         ValueError: an empty cycle, or more than 60 times.
@@ -86,12 +85,12 @@ def lasso_figure(prefix: Sequence[str], cycle: Sequence[str], *, title: str = ""
         text = {"text": html.escape(label), "font_size": 14 * small, "showarrow": False}
         figure.add_annotation(x=x, y=y, **text, **_label_place(angle, small))
     high = 0.35 + max(abs(y) + 0.35 * (abs(y) > 0.1) for _, y in places)
-    high, top = max(high, radius + 0.1), 40 if title else 10
+    high = max(high, radius + 0.1)
     figure.update_xaxes(visible=False, range=[left, right])
     figure.update_yaxes(visible=False, range=[-high, high])
     size = {"width": round(UNIT * (right - left) * small) + 20}
-    size["height"] = round(2 * UNIT * high * small) + top + 10
-    return style(figure, title=title, **size, margin={"l": 10, "r": 10, "t": top, "b": 10})
+    size["height"] = round(2 * UNIT * high * small) + 20
+    return style(figure, **size, margin={"l": 10, "r": 10, "t": 10, "b": 10})
 
 
 def _label_place(angle: float | None, small: float) -> dict:
