@@ -1,20 +1,21 @@
 """Decoding with a cache against decoding without, and beam search against brute force."""
 
-from dataclasses import replace
 from itertools import product
+from unittest import mock
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import seeded
+from tiny import seeded, tiny_logic_network
 from torch.nn.functional import normalize
 
-from itekit.decoding import beam, greedy
-from itekit.layout import Layout
-from itekit.model import ModelConfig, Transformer
-from itekit.positions import rope_table, rotate
-from itekit.stepping import ROOM
+from itekit import decoding
+from itekit.data import problems
+from itekit.decoding import Solver, _Steps, beam, greedy
+from itekit.fast import STEP_KEYS
+from itekit.model import Layout, ModelConfig, Transformer
 
 END, START, FIRST = 1, 2, 3
 CONFIG = ModelConfig(d_model=16, layers=2, heads=2, d_ff=16)
@@ -42,6 +43,30 @@ def sources(seed: int, lengths: list[int], size: int = 7) -> torch.Tensor:
     return rows
 
 
+class Recomputed(_Steps):
+    """The reference: nothing is kept, the whole prefix is decoded at each step."""
+
+    def __init__(self, model, U, source, limit, beams=1):
+        super().__init__(model, U, source, limit, beams)
+        self.source = source.repeat_interleave(beams, dim=0)
+        self.prefix = self.source[:, :0]
+
+    def step(self, tokens, position):
+        self.prefix = torch.cat([self.prefix, tokens[:, None]], dim=1)
+        layout = Layout(*self.prefix.shape)
+        logits = [self.model(U, self.source, self.prefix, layout) for U in self.matrices]
+        return torch.stack(logits).mean(0).unflatten(0, self.prefix.shape)[:, -1]
+
+    def select(self, rows, sources=None):
+        self.prefix, self.source = self.prefix[rows], self.source[rows]
+
+
+def recomputed(search, *given):
+    """The same search with `Recomputed` steps."""
+    with mock.patch.object(decoding, "_Steps", Recomputed):
+        return search(*given)
+
+
 LENGTHS = [1, 9, 4, 17, 4, 2, 6, 6, 3, 12]
 SEEDS = st.integers(0, 10_000)
 
@@ -52,33 +77,43 @@ def test_greedy_with_a_cache_equals_greedy_without(seed, lengths, limit):
     model, U = network(seed)
     source = sources(seed, lengths)
     found = greedy(model, U, source, limit)
-    assert torch.equal(found, greedy(model, U, source, limit, cached=False))
+    assert torch.equal(found, recomputed(greedy, model, U, source, limit))
     assert found.shape == (len(lengths), limit)
 
 
+@pytest.mark.parametrize("copies", [1, 3])
 @pytest.mark.parametrize("search", [greedy, beam])
-def test_answers_longer_than_the_cache_at_first(search):
+def test_answers_longer_than_the_cache_at_first_and_averaged_ones(search, copies):
     model, U = network(0)
     U[END] = 0.01  # hardly ever: answers reach the limit
-    source, limit = sources(0, [3, 8]), 2 * ROOM + 3
-    found, expected = (search(model, U, source, limit, cached=cached) for cached in (True, False))
+    U = U if copies == 1 else torch.stack([network(seed)[1] for seed in range(copies)])
+    given = model, U, sources(0, [3, 8]), 2 * STEP_KEYS + 3
+    found, expected = search(*given), recomputed(search, *given)
     tokens, reference = (x if search is greedy else x[0] for x in (found, expected))
-    assert torch.equal(tokens, reference) and (tokens != 0).sum(-1).max() == limit
+    assert torch.equal(tokens, reference)
+    assert copies > 1 or (tokens != 0).sum(-1).max() == 2 * STEP_KEYS + 3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_looking_rarely_as_on_a_gpu_changes_nothing(seed, monkeypatch):
+    model, U = network(seed)
+    given = model, U, sources(seed, LENGTHS), 14
+    expected = greedy(*given), *beam(*given)
+    monkeypatch.setattr(decoding, "LOOK_EVERY", (16, 16))
+    for found, other in zip((greedy(*given), *beam(*given)), expected, strict=True):
+        torch.testing.assert_close(found, other)
 
 
 @pytest.mark.parametrize("search", [greedy, beam])
 def test_a_model_that_has_decoded_can_be_trained_on_its_answers(search):
-    model = Transformer(replace(CONFIG, rope_base=77.0))  # tables that no other test has made
-    U = network(0, size=8)[1].requires_grad_()
+    model, U = network(0, size=8)
+    U.requires_grad_()
     source = sources(0, [5, 3], size=8)
     found = search(model, U, source, 9)
     tokens = found if search is greedy else found[0][:, 0]
     tokens += 0  # an ordinary tensor: it may be changed in place
-    layout = Layout(*tokens.shape)
-    model(U, source, tokens, layout)[:, END].sum().backward()
+    model(U, source, tokens, Layout(*tokens.shape))[:, END].sum().backward()
     assert all(p.grad is not None for p in [U, *model.parameters()])
-    table = rope_table(8, 8, U.device, 77.0)  # kept by the search
-    rotate(torch.ones(8, 8, requires_grad=True), table).sum().backward()
 
 
 def test_answers_end_at_different_places_or_not_at_all():
@@ -131,7 +166,7 @@ def test_beam_search_with_a_cache_equals_beam_search_without(seed, lengths, size
     model, U = network(seed)
     source = sources(seed, lengths)
     tokens, scores = beam(model, U, source, 9, size)
-    others, other_scores = beam(model, U, source, 9, size, cached=False)
+    others, other_scores = recomputed(beam, model, U, source, 9, size)
     torch.testing.assert_close(scores, other_scores)
     finite = scores.isfinite()
     assert torch.equal(tokens[finite], others[finite])
@@ -224,3 +259,34 @@ def test_no_sources_or_no_room_is_an_error(search, shape, limit, message):
 def test_no_beams_are_an_error():
     with pytest.raises(ValueError, match="beam size must be 1 or more, found 0"):
         beam(*network(0), sources(0, [3]), 5, 0)
+
+
+def test_a_formula_too_deep_or_unknown_has_no_answer_and_the_others_theirs():
+    solver = Solver(tiny_logic_network(), beams=2)  # D is 24: tree positions hold 12 branches
+    deep, fine = "X" * 13 + "a", ["X" * 12 + "a", "Uab", "U" * 6 + "abababa"]
+    found = solver.beam_answers([fine[0], deep, "@a", *fine[1:]])
+    assert found[1] == found[2] == [] and solver.answers([deep, "@a"]) == ["", ""]
+    assert [found[i] for i in (0, 3, 4)] == solver.beam_answers(fine)
+    assert all(len(beams) == 2 for beams in solver.beam_answers(fine))
+    assert not solver.can_read(deep) and solver.can_read(fine[0])
+
+
+def test_a_solver_decodes_in_parts_whatever_their_size(monkeypatch):
+    solver = Solver(tiny_logic_network(), beams=1)
+    formulas = ["a", "Xa", "Uab", "&aXb", "XXXXXXXb", "UaXUab", "!a"]
+    whole = solver.answers(formulas)
+    monkeypatch.setattr(decoding, "DECODED", (12, 12))
+    assert solver.answers(formulas) == whole == [solver.answers([f])[0] for f in formulas]
+
+
+def test_the_loss_is_the_mean_over_tokens_of_the_unscaled_logits():
+    solver = Solver(tiny_logic_network(), draw=3)
+    pairs = [("Uab", "{b}"), ("Xa", "1;a;{1}"), ("&ab", "&ab;{1}")] * 50
+    total = 0.0
+    with torch.no_grad():
+        for pair in pairs[:3]:
+            batch = problems(solver.experiment, [pair], solver.vocabulary).batch(np.array([0]))
+            logits, targets = solver.network.logits(solver.U, batch)
+            total -= logits.log_softmax(-1)[range(len(targets)), targets].sum().item()
+    tokens = sum(len(label) + 1 for _, label in pairs[:3])
+    assert solver.loss(pairs) == pytest.approx(total / tokens, rel=1e-4)

@@ -1,28 +1,54 @@
-"""The transformer against a plain padded reference, and what must never change its answers."""
+"""The transformer against a plain padded reference, and what must never change its answers.
+
+The packed layout of a CPU, the static one of a GPU, compiled code and decoding from a cache are all
+held to the same reference.
+"""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import seeded, tiny_network
+from logical import formulas
+from tiny import seeded, tiny_logic_network, tiny_network
+from torch._dynamo.testing import CompileCounter
 from torch.nn.functional import layer_norm, normalize, relu, scaled_dot_product_attention
 
-from itekit.attention import split_heads
-from itekit.dropout import Dropout, add_dropped, drop
-from itekit.layout import Layout, causal_bias, padded, padding_bias
-from itekit.model import ModelConfig, Transformer
-from itekit.positions import rope_table, rotate
+from itekit.data import Batch
+from itekit.decoding import _Steps
+from itekit.fast import drop
+from itekit.logic.formulas import ARITY
+from itekit.model import (
+    MAX_TREE_DEPTH,
+    Dropout,
+    Layout,
+    ModelConfig,
+    SelfAttention,
+    Transformer,
+    add_dropped,
+    causal_bias,
+    padded,
+    padding_bias,
+    rope_table,
+    rotate,
+    tree_encoding,
+    tree_paths,
+)
+from itekit.vocabulary import ltl_vocabulary
 
 CPU = torch.device("cpu")
 CONFIG = ModelConfig(d_model=16, layers=2, heads=2, d_ff=24)
 END, START, FIRST = 1, 2, 3
 
 
-def transformer(seed: int = 0, config: ModelConfig = CONFIG) -> Transformer:
+def transformer(seed: int = 0, config: ModelConfig = CONFIG, static: bool = False) -> Transformer:
+    """A random model; as a GPU runs it, if static."""
     torch.manual_seed(seed)
-    return Transformer(config).double().eval()
+    model = Transformer(config).double().train(static)
+    model.static = static
+    return model
 
 
 def matrix(size: int = 9, seed: int = 1) -> torch.Tensor:
@@ -44,7 +70,9 @@ def shifted(target: torch.Tensor) -> torch.Tensor:
 
 def logits(model, U, source, target) -> torch.Tensor:
     """Logits [N, V] of the tokens that are not padding."""
-    return model(U, source, shifted(target), Layout.of(target != 0))
+    layout = model.layout(target != 0)
+    found = model(U, source, shifted(target), layout)
+    return found[target.flatten() != 0] if layout.static else found
 
 
 # The reference: everything padded, nothing packed, masks written out.
@@ -101,48 +129,64 @@ LENGTHS = st.lists(st.integers(1, 20), min_size=1, max_size=4)
 
 
 @settings(max_examples=12)
-@given(LENGTHS, LENGTHS, st.integers(0, 1000))
-def test_forward_equals_the_padded_reference(sources, targets, seed):
+@given(LENGTHS, LENGTHS, st.integers(0, 1000), st.booleans())
+def test_forward_equals_the_padded_reference(sources, targets, seed, static):
     count = min(len(sources), len(targets))
     source, target = sequences(sources[:count], seed=seed), sequences(targets[:count], seed=seed)
-    model, U = transformer(), matrix()
-    found = logits(model, U, source, target)
-    torch.testing.assert_close(found, reference(model, U, source, target)[target != 0],
-                               atol=1e-6, rtol=1e-5)  # fmt: skip
+    model, U = transformer(static=static), matrix()
+    expected = reference(model, U, source, target)[target != 0]
+    torch.testing.assert_close(logits(model, U, source, target), expected, atol=1e-6, rtol=1e-5)
 
 
+@pytest.mark.parametrize("static", [False, True])
 @pytest.mark.parametrize("lengths", [[5, 2, 7], [4, 4], [17, 3]])
-def test_gradients_equal_those_of_the_padded_reference(lengths):
+def test_gradients_equal_those_of_the_padded_reference(lengths, static):
     source, target = sequences(lengths), sequences(lengths[::-1], seed=3)
     weights = torch.randn(int((target != 0).sum()), 9, generator=seeded(), dtype=torch.float64)
     gradients = []
     for forward in (logits, lambda *given: reference(*given)[target != 0]):
-        model, U = transformer(), matrix().requires_grad_()
+        model, U = transformer(static=static), matrix().requires_grad_()
         (forward(model, U, source, target)[:, [1, *range(3, 9)]] * weights[:, 2:]).sum().backward()
         gradients.append({"U": U.grad} | {n: p.grad for n, p in model.named_parameters()})
     for name, found in gradients[0].items():
         torch.testing.assert_close(found, gradients[1][name], atol=1e-6, rtol=1e-5, msg=name)
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_gradient_of_split_heads(packed):
-    valid = torch.tensor([[True, True, True], [True, False, False]]) | (not packed)
-    layout = Layout.of(valid)
-    tables = [rope_table(3, 4, CPU) * 0.5, rope_table(3, 4, CPU), None]
-    x = torch.randn(int(valid.sum()), 24, dtype=torch.float64, generator=seeded())
-    torch.autograd.gradcheck(
-        lambda x: split_heads(x, layout, 2, tables, [3, 5, 4]), x.requires_grad_(), atol=1e-6
+@pytest.mark.parametrize("make", [tiny_network, tiny_logic_network])
+def test_one_matrix_for_each_sequence(make):
+    network = make()
+    batch, model = rows(7, 6), network.model
+    many = [network.matrix(network.experiment.vocabulary, seeded(i)) for i in range(4)]
+    layout = model.layout(batch.target != 0)
+    found = model(torch.stack(many), batch.source, batch.inputs, layout)
+    alone = [model(U, batch.source, batch.inputs, layout) for U in many]
+    sequence = layout.pack(torch.arange(4)[:, None].expand(4, layout.length)).tolist()
+    expected = torch.stack([alone[which][i] for i, which in enumerate(sequence)])
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+
+
+def rows(S: int, T: int, count: int = 4) -> Batch:
+    """Random tokens of the smallest logic vocabulary, the first row longest, all closed."""
+    sides = [torch.randint(3, 8, (count, n), generator=seeded(n)) for n in (S, T)]
+    for side in sides:
+        side[:, -1] = END
+        side[1:, -2:] = torch.tensor([END, 0])
+    return Batch(*sides)
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_decoding_from_a_cache_equals_decoding_at_once(static):
+    """One column at a time, past the cache's first room; several rows for each source."""
+    model, U, T = transformer(), matrix(), 70
+    source, target = sequences([4, 9, 2]), torch.randint(3, 9, (6, T), generator=seeded())
+    steps = _Steps(model, U, source, T, 2)
+    steps.on_gpu = static
+    found = [steps.step(column, t) for t, column in enumerate(shifted(target).T)]
+    layout = Layout(*target.shape)
+    expected = model(U, source.repeat_interleave(2, 0), shifted(target), layout).unflatten(
+        0, (6, T)
     )
-
-
-def test_split_heads_is_unpack_rotate_and_pad():
-    valid = torch.tensor([[True, True, True], [True, True, False]])
-    layout, table = Layout.of(valid), rope_table(3, 4, CPU)
-    x = torch.randn(5, 16, generator=seeded())
-    query, value = split_heads(x, layout, 2, [table, None], [3, 16])
-    plain = layout.unpack(x).unflatten(-1, (2, 2, 4)).permute(2, 0, 3, 1, 4)
-    torch.testing.assert_close(query, rotate(plain[0], table))
-    assert torch.equal(value[:, :, :3], plain[1]) and (value[:, :, 3:] == 0).all()
+    torch.testing.assert_close(torch.stack(found, 1), expected, atol=1e-6, rtol=1e-5)
 
 
 @given(st.lists(st.lists(st.booleans(), min_size=4, max_size=4), min_size=1, max_size=5))
@@ -236,17 +280,25 @@ def test_rotation_is_by_the_angles_of_the_paper_of_rope():
 
 def test_cross_attention_rotates_queries_and_keys_by_their_own_positions():
     """Equal source vectors: only the rotation of keys tells the positions apart."""
-    cross = transformer().decoder[0].cross
-    memory = torch.ones(4, 16, dtype=torch.float64)
-    keys, values = cross.keys_values(memory, Layout(1, 4))
+    cross, ones = transformer().decoder[0].cross, torch.ones(4, 16, dtype=torch.float64)
+    keys, values = cross.keys_values(ones, Layout(1, 4))
     assert (keys[:, :, 0] - keys[:, :, 1]).abs().max() > 1e-3
     assert torch.equal(values[:, :, 0], values[:, :, 1])
-    x = torch.ones(4, 16, dtype=torch.float64)
-    query = cross.split_query(cross.query(x), Layout(1, 4))
-    scores = query @ keys[:, :, :4].transpose(-1, -2)
-    later = scores[..., 1:, 1:]
-    torch.testing.assert_close(scores[..., :-1, :-1], later, atol=1e-6, rtol=0)
+    (query,) = cross.split(cross.query(ones), Layout(1, 4), "q")
+    scores = query @ keys[:, :, :4].mT
+    torch.testing.assert_close(scores[..., :-1, :-1], scores[..., 1:, 1:], atol=1e-6, rtol=0)
     assert (scores[..., 0] - scores[..., 1]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_a_column_is_rotated_as_its_position_is(static):
+    layer, chosen = SelfAttention(16, 2, 10_000.0), torch.tensor([0, 2, 5])
+    x = torch.randn(1, 6, 16, generator=seeded())
+    whole = layer.split(layer.query_key_value(x[0]), Layout(1, 6, None, static), "qkv")
+    some = Layout(1, 3, None, static, chosen)
+    found = layer.split(layer.query_key_value(x[0, chosen]), some, "qkv")
+    for part, other in zip(found, whole, strict=True):
+        torch.testing.assert_close(part, other[:, :, chosen])
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
@@ -264,6 +316,15 @@ def test_dropout_is_decided_by_its_generator_and_differs_from_call_to_call():
     assert torch.equal(first, drop(x, Dropout(0.5, seeded(4)))) and not torch.equal(first, second)
     added = add_dropped(x, 2 * x, Dropout(0.5, seeded(4)))
     torch.testing.assert_close(added, x + 2 * first)
+
+
+def test_torchs_own_dropout_is_seeded_by_the_caller():
+    x, dropout = torch.ones(1000), Dropout(0.25, None)
+    torch.manual_seed(0)
+    first = drop(x, dropout)
+    torch.manual_seed(0)
+    assert add_dropped(x, x, dropout).equal(x + first)
+    assert set(first.tolist()) == {0.0, x.div(0.75)[0].item()} and 0.2 < (first == 0).sum() < 300
 
 
 def test_no_dropout_is_the_identity():
@@ -293,17 +354,151 @@ def test_a_size_below_one_is_an_error(name):
         ModelConfig(**{name: 0})
 
 
+@pytest.mark.parametrize("base", [1, 0, -5, math.nan, math.inf])
+def test_a_rope_base_that_is_no_number_above_one_is_an_error(base):
+    with pytest.raises(ValueError, match=f"rope_base must be more than 1, found {base}"):
+        ModelConfig(rope_base=base)
+
+
 def test_another_rope_base_changes_positions_and_nothing_else():
-    network = tiny_network()
-    other = network.with_rope_base(100.0)
-    assert other.experiment.model.rope_base == 100.0
+    network, batch = tiny_network(), rows(4, 4)
     U = network.matrix(network.experiment.vocabulary, seeded(0))
-    source = torch.tensor([[4, 4, 4, 1]])
-    inputs = torch.tensor([[2, 4, 4, 4]])
-    layout = Layout.of(source != 0)
-    same = network.with_rope_base(network.experiment.model.rope_base)
-    expected = network.model(U, source, inputs, layout)
-    torch.testing.assert_close(same.model(U, source, inputs, layout), expected)
-    assert not torch.allclose(other.model(U, source, inputs, layout), expected, atol=1e-4)
-    with pytest.raises(ValueError, match="rope_base must be more than 1, found 1"):
-        network.with_rope_base(1)
+    base = network.experiment.model.rope_base
+    same, other = (network.with_rope_base(b).logits(U, batch)[0] for b in (base, 100.0))
+    expected = network.logits(U, batch)[0]
+    assert torch.equal(same, expected) and not torch.allclose(other, expected, atol=1e-4)
+    none = replace(batch, positions=torch.zeros(4, dtype=torch.int64))
+    same, other = (network.with_rope_base(b).logits(U, none)[0] for b in (base, 100.0))
+    assert torch.equal(same, other)
+
+
+# bfloat16 and compilation
+
+
+def loss_and_gradients(network, batch, half: bool = False, dropout: Dropout | None = None):
+    network.train().loss.scale.fill_(5.0)
+    with torch.autocast("cpu", torch.bfloat16, enabled=half):
+        loss = network.batch_loss(batch, seeded(), dropout)
+    parts = (network.embedding, network.model)
+    gradients = torch.autograd.grad(loss, [p for part in parts for p in part.parameters()])
+    return loss, torch.cat([g.flatten() for g in gradients])
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_bfloat16_is_near_float32(static):
+    network, batch = tiny_logic_network(), rows(7, 6)
+    network.model.static = static
+    (loss, gradient), (other, rounded) = (
+        loss_and_gradients(network, batch, half) for half in (False, True)
+    )
+    assert other.dtype == rounded.dtype == torch.float32
+    assert loss != other and other.item() == pytest.approx(loss.item(), rel=0.01)
+    assert (gradient - rounded).norm() < 0.05 * gradient.norm()
+
+
+quiet = pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # torch's compiler
+
+
+@quiet
+@pytest.mark.parametrize("positions", [0, 40])
+def test_the_model_is_compiled_whole_and_rarely(positions):
+    """Once for the first shape and once for varying ones; evaluation is a third."""
+    torch._dynamo.reset()
+    counter, plain, compiled = CompileCounter(), tiny_logic_network(), tiny_logic_network()
+    compiled.model.static = True
+    compiled.model.compile(backend=counter, fullgraph=True)
+    assert compiled.model.state_dict().keys() == plain.model.state_dict().keys()
+    for S, T in [(8, 16), (12, 24), (8, 32), (11, 14), (9, 17)]:
+        batch = rows(S, T)
+        batch = batch.at_random_positions(positions, seeded()) if positions else batch
+        expected = loss_and_gradients(plain, batch)
+        torch.testing.assert_close(loss_and_gradients(compiled, batch), expected)
+    assert 0 < counter.frame_count <= 2
+
+
+@quiet
+def test_compiled_gradients_are_the_same_and_dropout_depends_on_the_seed():
+    torch._dynamo.reset()
+    plain, compiled, batch = tiny_logic_network(), tiny_logic_network(), rows(8, 12)
+    compiled.model.static = True
+    compiled.model.compile(backend="aot_eager")
+    torch.testing.assert_close(
+        loss_and_gradients(compiled, batch), loss_and_gradients(plain, batch)
+    )
+
+    def loss(seed: int) -> float:
+        torch.manual_seed(seed)
+        return loss_and_gradients(compiled, batch, dropout=Dropout(0.5, None))[0].item()
+
+    first = loss(3)
+    assert loss(4) != first and loss(3) == first
+
+
+# Tree positions
+
+
+def operands(texts: list[str]) -> torch.Tensor:
+    """Operand counts [B, S]: each formula, then the end token, then padding."""
+    rows = [[ARITY.get(token, 0) for token in text] for text in texts]
+    width = max(map(len, rows)) + 1
+    return torch.tensor([row + [0] * (width - len(row)) for row in rows])
+
+
+def expected(paths: list[tuple[int, ...]], d_model: int) -> torch.Tensor:
+    """The definition: two numbers for each branch, the deepest first."""
+    table = torch.zeros(len(paths), d_model)
+    for row, path in zip(table, paths, strict=True):
+        for place, branch in enumerate(reversed(path)):
+            row[2 * place + branch] = 1
+    return table
+
+
+@given(st.lists(formulas(names=("a", "b"), leaves=12), min_size=1, max_size=5))
+def test_they_are_those_of_the_parsed_formulas(batch):
+    encoding = tree_encoding(tree_paths(operands(["".join(f.tokens()) for f in batch])), 64)
+    for row, formula in zip(encoding, batch, strict=True):
+        size = len(formula.tokens())
+        assert torch.equal(row[:size], expected(formula.tree_paths(), 64))
+        assert not row[size:].any(), "what stands after a formula has no position"
+
+
+def source(token: str, count: int) -> torch.Tensor:
+    """A token so many times, and then a proposition: int64 [1, count + 1]."""
+    return torch.tensor([ltl_vocabulary(3).encode(token * count + "a")])
+
+
+def test_an_example_by_hand():
+    # U a & b c: a is left of the root, & right, b is left of & and c right of it
+    encoding = tree_encoding(tree_paths(operands(["Ua&bc"])), 4)[0].tolist()
+    assert encoding == [[0, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [1, 0, 0, 1], [0, 1, 0, 1],
+                        [0, 0, 0, 0]]  # fmt: skip
+
+
+def test_as_deep_as_they_go_and_not_deeper():
+    deepest = tree_paths(operands(["X" * MAX_TREE_DEPTH + "a"]))
+    assert deepest[0, 0, MAX_TREE_DEPTH] == 2**MAX_TREE_DEPTH - 1
+    with pytest.raises(ValueError, match=f"63 branches deep: tree positions hold {MAX_TREE_DEPTH}"):
+        tree_paths(operands(["X" * (MAX_TREE_DEPTH + 1) + "a"]))
+    network = tiny_logic_network("ltl/plain")  # D is 24
+    network.model.encode(network.matrix(network.experiment.vocabulary, None), source("X", 12))
+    with pytest.raises(ValueError, match="13 branches deep: tree positions hold 12"):
+        network.model.encode(network.matrix(network.experiment.vocabulary, None), source("X", 13))
+    with pytest.raises(ValueError, match="d_model must be even, found 7"):
+        tree_encoding(deepest, 7)
+    with pytest.raises(ValueError, match="number of operands"):
+        Transformer(ModelConfig(tree_positions=True))
+
+
+def test_the_encoder_tells_trees_apart_and_not_the_places_of_tokens():
+    """With tree positions only, swapping the operands of a formula swaps what is encoded."""
+    network = tiny_logic_network("ltl/plain")
+    vocabulary = network.experiment.vocabulary
+    U = network.matrix(vocabulary, None)
+    one, other = (torch.tensor([vocabulary.encode(text)]) for text in ("&Xab", "&bXa"))
+    memory = network.model.encode(U, one).memory
+    swapped = network.model.encode(U, other).memory
+    assert not torch.allclose(memory[[0, 3, 1, 2]], swapped, atol=1e-4), "left is not right"
+    network.model.config = replace(network.model.config, tree_positions=False)
+    memory = network.model.encode(U, one).memory
+    swapped = network.model.encode(U, other).memory
+    assert torch.allclose(memory[[0, 3, 1, 2]], swapped, atol=1e-4), "no positions: a bag of tokens"
