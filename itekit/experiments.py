@@ -19,35 +19,17 @@ the same -perturbed and -limited (paper, sections "LTL Solving", "Dataset Pertur
 """
 
 import dataclasses
-import os
 import typing
 from dataclasses import dataclass, field, replace
 
 from itekit.embeddings import EmbeddingConfig
+from itekit.files import SCALES, resolve_scale  # noqa: F401 (both for its callers)
 from itekit.model import ROPE_BASE, ModelConfig
 from itekit.tasks.copying import CopyingData, EvaluationGrid
 from itekit.vocabulary import Vocabulary, copying_vocabulary, logic_vocabulary, operand_counts
 
-SCALES = ("smoke", "lab", "paper")  # seconds; minutes on two CPU cores; the paper's own size
-VARIABLE = "ITEKIT_SCALE"
 SEARCHES = ("greedy", "published")
 PREFIXES = {"ltl": "ltl", "propositional": "prop"}  # of the names of sets and experiments
-
-
-def resolve_scale(scale: str | None = None) -> str:
-    """The size to use: `scale` itself, else the variable ITEKIT_SCALE, else "lab".
-
-    Raises:
-        ValueError: names where the value came from, if it is not one of SCALES.
-    """
-    source = "scale"
-    if scale is None:
-        source = f"the environment variable {VARIABLE}"
-        scale = os.environ.get(VARIABLE) or "lab"
-    if scale not in SCALES:
-        names = ", ".join(f'"{name}"' for name in SCALES)
-        raise ValueError(f"{source} is {scale!r}; expected one of {names}")
-    return scale
 
 
 def _at_least(settings, least: int, *names: str) -> None:

@@ -1,4 +1,4 @@
-"""Files that are whole or not there, checkpoints and logs, and where a result comes from.
+"""Files that are whole or not there, checkpoints and logs, where a result comes from, and sizes.
 
 Everything is written beside its final name, synced, then renamed. A checkpoint is safetensors:
 every tensor under a dotted name ("model.encoder.0...", "embedding.learned", "loss.scale") and one
@@ -21,6 +21,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 FORMAT, LOG = 1, "log.jsonl"
+SCALES = ("smoke", "lab", "paper")  # seconds; minutes on two CPU cores; the paper's own size
+VARIABLE = "ITEKIT_SCALE"
 STALE = 3600  # seconds after which a temporary file must be a killed run's
 
 
@@ -231,3 +233,19 @@ def processor() -> str:
 def today() -> str:
     """The date in UTC, YYYY-MM-DD."""
     return datetime.now(UTC).strftime("%Y-%m-%d")
+
+
+def resolve_scale(scale: str | None = None) -> str:
+    """The size to use: `scale` itself, else the variable ITEKIT_SCALE, else "lab".
+
+    Raises:
+        ValueError: names where the value came from, if it is not one of SCALES.
+    """
+    source = "scale"
+    if scale is None:
+        source = f"the environment variable {VARIABLE}"
+        scale = os.environ.get(VARIABLE) or "lab"
+    if scale not in SCALES:
+        names = ", ".join(f'"{name}"' for name in SCALES)
+        raise ValueError(f"{source} is {scale!r}; expected one of {names}")
+    return scale
