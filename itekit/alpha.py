@@ -3,7 +3,7 @@
 Paper, section "Problem Definition": a renaming ρ is a bijection on the vocabulary that moves
 interchangeable tokens only; two (input, output) pairs are alpha-equivalent if one renaming turns
 input and output of the one into the other. Section "Alpha-Covariance": n names and k used ones make
-P(n, k) = n! / (n - k)! such pairs, and the measure is how much of a model's answer survives them.
+P(n, k) = n! / (n - k)! such pairs, and the measure is how often a model's answer survives them.
 
 A token sequence is a string (one character a token), a list or a tuple of tokens; anything that has
 ``tokens()`` and ``rename(renaming)``, as formulas, traces and assignments, serves as well. Where a
@@ -15,15 +15,15 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from itertools import permutations
-from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
 
+Tokens = Sequence[str]  # or a formula, trace or assignment
 LARGEST_RANK = 2**62
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Renaming:
     """A bijection on tokens that leaves every token it does not mention as it is.
 
@@ -60,13 +60,12 @@ class Renaming:
                 start = back[start]
             full[end] = start
         moved = {old: full[old] for old in sorted(full) if full[old] != old}
-        object.__setattr__(self, "mapping", MappingProxyType(moved))
+        object.__setattr__(self, "mapping", moved)
 
-    def __call__(self, tokens: Sequence[str]) -> Sequence[str]:
+    def __call__(self, tokens: Tokens) -> Tokens:
         """Rename each token; a string gives a string, a list a list, a formula a formula.
 
-        Raises:
-            ValueError: a string would get a name longer than one character.
+        ValueError if a string would get a name longer than one character.
         """
         if hasattr(tokens, "rename"):
             return tokens.rename(self)
@@ -77,9 +76,7 @@ class Renaming:
             return "".join(renamed)
         return tuple(renamed) if isinstance(tokens, tuple) else renamed
 
-    def apply_pair(
-        self, source: Sequence[str], target: Sequence[str]
-    ) -> tuple[Sequence[str], Sequence[str]]:
+    def apply_pair(self, source: Tokens, target: Tokens) -> tuple[Tokens, Tokens]:
         """Rename input and output together: the paper's alpha-conversion of a pair."""
         return self(source), self(target)
 
@@ -95,12 +92,6 @@ class Renaming:
     def __hash__(self) -> int:
         return hash(tuple(self.mapping.items()))
 
-    def __repr__(self) -> str:
-        return f"Renaming({dict(self.mapping)!r})"
-
-    def __reduce__(self) -> tuple:  # so that a renaming can be copied
-        return Renaming, (dict(self.mapping),)
-
 
 Renaming.identity = Renaming({})
 
@@ -108,10 +99,8 @@ Renaming.identity = Renaming({})
 def all_renamings(used: Sequence[str], available: Sequence[str]) -> Iterator[Renaming]:
     """All P(n, k) ways of renaming k used tokens to n available ones.
 
-    Lexicographic by position in ``available``, made one at a time.
-
-    Raises:
-        ValueError: a token stands twice in either, or k > n.
+    Lexicographic by position in ``available``, made one at a time. ValueError if a token stands
+    twice in either, or k > n.
     """
     used, available, _ = _counted(used, available)
     images = permutations(available, len(used))
@@ -124,25 +113,19 @@ def sample_renamings(
     """``count`` distinct renamings, uniformly without replacement, in random order.
 
     Exact however large P(n, k) is, and never lists it: memory is of the order of ``count``.
-
-    Raises:
-        ValueError: as in ``all_renamings``, or ``count`` is negative or above P(n, k).
+    ValueError as for ``all_renamings``, and if ``count`` is negative or above P(n, k).
     """
     used, available, total = _counted(used, available)
     if not 0 <= count <= total:
-        raise ValueError(
-            f"{count} distinct renamings asked for, but there are {total} from "
-            f"{len(used)} used tokens to {len(available)} available ones"
-        )
+        raise ValueError(f"{count} distinct renamings asked for, but there are {total}")
     bases = [len(available) - place for place in range(len(used))]
     if total <= LARGEST_RANK:  # a rank in lexicographic order is a number of mixed radix
         ranks = rng.choice(total, size=count, replace=False)
         choices = [np.unravel_index(rank, bases) for rank in ranks]
     else:  # repeats are rare here, and drawing again when one comes up is exact
-        seen: dict[tuple[int, ...], None] = {}
-        while len(seen) < count:
-            seen[tuple(int(rng.integers(base)) for base in bases)] = None
-        choices = list(seen)
+        choices = {}
+        while len(choices) < count:
+            choices[tuple(int(rng.integers(base)) for base in bases)] = None
     found = []
     for choice in choices:
         left = list(available)
@@ -154,12 +137,10 @@ def sample_renamings(
 def _counted(used: Iterable[str], available: Iterable[str]) -> tuple[list[str], list[str], int]:
     """Both as lists, and the number of renamings from the one to the other."""
     used, available = distinct(used, "used"), distinct(available, "available")
-    if len(used) > len(available):
-        raise ValueError(
-            f"{len(used)} used tokens cannot be renamed to {len(available)} available ones "
-            "without two of them getting the same name"
-        )
-    return used, available, math.perm(len(available), len(used))
+    k, n = len(used), len(available)
+    if k > n:
+        raise ValueError(f"{k} used tokens cannot be renamed to {n} available ones: too few names")
+    return used, available, math.perm(n, k)
 
 
 def distinct(tokens: Iterable[str], what: str) -> list[str]:
@@ -184,27 +165,22 @@ def class_of(interchangeable: Iterable) -> dict[str, int]:
     return result
 
 
-def tokens_of(value) -> Sequence[str]:
+def tokens_of(value) -> Tokens:
     """The tokens of a formula, trace or assignment; a token sequence as it is."""
     return value.tokens() if hasattr(value, "tokens") else value
 
 
-def used_tokens(tokens: Sequence[str], interchangeable: Iterable) -> list[str]:
+def used_tokens(tokens: Tokens, interchangeable: Iterable) -> list[str]:
     """The interchangeable tokens of a sequence, once each, by first appearance."""
     classes = class_of(interchangeable)
     return [token for token in dict.fromkeys(tokens_of(tokens)) if token in classes]
 
 
-def canonical_renaming(
-    tokens: Sequence[str], names: Iterable[str], interchangeable: Iterable
-) -> Renaming:
+def canonical_renaming(tokens: Tokens, names: Iterable[str], interchangeable: Iterable) -> Renaming:
     """The renaming that gives the i-th interchangeable token to appear the i-th name.
 
-    Apply it to input and output alike. With several classes, each takes its own names from
-    ``names`` in order.
-
-    Raises:
-        ValueError: a name is not interchangeable, or names run out.
+    Apply it to input and output alike. With several classes, each takes its own names in order.
+    ValueError if a name is not interchangeable, or names run out.
     """
     classes, free, mapping = class_of(interchangeable), {}, {}
     for name in distinct(names, "names"):
@@ -218,38 +194,26 @@ def canonical_renaming(
     return Renaming(mapping)
 
 
-def canonical(
-    tokens: Sequence[str], names: Iterable[str], interchangeable: Iterable
-) -> Sequence[str]:
+def canonical(tokens: Tokens, names: Iterable[str], interchangeable: Iterable) -> Tokens:
     """The sequence renamed by first appearance: one form for each alpha-equivalence class."""
     return canonical_renaming(tokens, names, interchangeable)(tokens)
 
 
-def renaming_between(
-    a: Sequence[str], b: Sequence[str], interchangeable: Iterable
-) -> Renaming | None:
-    """A renaming r of interchangeable tokens with r(a) equal to b, or None if there is none."""
+def alpha_equivalent(a: Tokens, b: Tokens, interchangeable: Iterable) -> bool:
+    """Whether some renaming of interchangeable tokens turns sequence a into sequence b."""
     classes, forth, back = class_of(interchangeable), {}, {}
     a, b = tokens_of(a), tokens_of(b)
-    if len(a) != len(b):
-        return None
-    for old, new in zip(a, b, strict=True):
-        if classes.get(old) != classes.get(new) or (old not in classes and old != new):
-            return None
-        if forth.setdefault(old, new) != new or back.setdefault(new, old) != old:
-            return None
-    return Renaming(forth)
-
-
-def alpha_equivalent(a: Sequence[str], b: Sequence[str], interchangeable: Iterable) -> bool:
-    """Whether some renaming of interchangeable tokens turns sequence a into sequence b."""
-    return renaming_between(a, b, interchangeable) is not None
+    return len(a) == len(b) and all(
+        classes.get(old) == classes.get(new)
+        and (old in classes or old == new)
+        and forth.setdefault(old, new) == new
+        and back.setdefault(new, old) == old
+        for old, new in zip(a, b, strict=True)
+    )
 
 
 def alpha_equivalent_pairs(
-    pair: tuple[Sequence[str], Sequence[str]],
-    other: tuple[Sequence[str], Sequence[str]],
-    interchangeable: Iterable,
+    pair: tuple[Tokens, Tokens], other: tuple[Tokens, Tokens], interchangeable: Iterable
 ) -> bool:
     """Whether one renaming turns both halves of an (input, output) pair into the other pair."""
     if len(tokens_of(pair[0])) != len(tokens_of(other[0])):
@@ -264,10 +228,8 @@ def alpha_covariance(predictions_undone: Iterable[Sequence[str]]) -> float:
     One prediction for each alpha-equivalent input of P, each with its renaming undone:
     ``[r.inverse()(predict(r(x))) for r in renamings]``. U is the set of different ones. 1: no
     renaming changed the answer; 0: every one did. Predictions are compared as they are given:
-    ``a1b0`` and ``b0a1`` differ as text, and are equal as assignments.
-
-    Raises:
-        ValueError: fewer than two predictions, where the equation divides by zero.
+    ``a1b0`` and ``b0a1`` differ as text, and are equal as assignments. ValueError for fewer than
+    two predictions, where the equation divides by zero.
     """
     undone = [p if hasattr(p, "tokens") else tuple(p) for p in predictions_undone]
     if len(undone) < 2:

@@ -5,21 +5,18 @@ propositions × length), "Alpha-Covariance"; appendices "Copying Task Experiment
 over the grid of unique characters × length, the mean over 10 random embeddings) and "Sensitivity to
 randomness in embeddings" (of some draws, the one of median loss).
 
-Answers to formulas are judged in the same way, whoever gave them: `judge` gives verdicts (`Judged`,
-with `rates`, the `table` of a test split and the `grid`), `covariance` asks anything that has
-``answers(formulas)``. `LogicEvaluation` and `GridEvaluation` do all of it for a network.
+`judge` gives the verdicts on any answers, `covariance` asks anything that has `answers(formulas)`;
+`evaluate_logic` and `GridEvaluation` do all of it for a network.
 
 Shape letters: G rows (unique characters or propositions), L columns (lengths), N answers.
 """
 
-import hashlib
 import json
 import math
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
@@ -48,121 +45,84 @@ LOSS_PROBLEMS = 512  # problems on which a draw's loss is measured
 MISTAKES = 30  # kept in a result
 
 
+def propositions(pairs: Sequence[Pair], names: Sequence[str]) -> np.ndarray:
+    """How many of the names each formula holds: int64 [N]."""
+    return np.array([len(used_tokens(formula, names)) for formula, _ in pairs])
+
+
 @dataclass(frozen=True, eq=False)
 class Judged:
     """Answers to problems, each with what the checker says about it (`itekit.tasks.verdicts`).
 
     Attributes:
-        good, exact: whether each answer is correct, and whether it is the label: bool [N].
+        good, solved, exact: bool [N]: whether each answer is correct; correct and about some word;
+            the label itself. An LTL trace that stands for no word at all (`&a!a;{1}`) satisfies
+            every formula by the paper's definition of correct, but solves nothing.
     """
 
-    task: str
     pairs: Sequence[Pair]
     answers: Sequence[str | None]
     verdicts: Sequence[str]
-
-    def __post_init__(self):
-        object.__setattr__(self, "good", np.isin(self.verdicts, GOOD))
-        object.__setattr__(self, "exact", np.isin(self.verdicts, EXACT))
-
-    @cached_property
-    def solved(self) -> np.ndarray:
-        """Whether each answer is correct, and for LTL about some word: bool [N].
-
-        A trace that stands for no word at all (`&a!a;{1}`) satisfies every formula by the paper's
-        definition of correct, but solves nothing.
-        """
-        if self.task != "ltl":
-            return self.good
-        from itekit.tasks.ltl import is_empty  # needs Spot, which the other task does not
-
-        judged = zip(self.good, self.answers, strict=True)
-        return np.array([right and not is_empty(answer) for right, answer in judged], dtype=bool)
-
-    def propositions(self, names: Sequence[str]) -> np.ndarray:
-        """How many of the names each formula holds: int64 [N]."""
-        return np.array([len(used_tokens(formula, names)) for formula, _ in self.pairs])
+    good: np.ndarray
+    solved: np.ndarray
+    exact: np.ndarray
 
     def rates(self) -> dict[str, float]:
         """The shares of correct answers, of those about some word, and of exact ones."""
         shares = {"correct": self.good, "solved": self.solved, "exact": self.exact}
         return {name: float(rows.mean()) for name, rows in shares.items()}
 
-    def table(self, names: Sequence[str]) -> dict:
-        """Verdicts and rates, and the rate by number of propositions (those of `names`).
-
-        An exact answer is also correct, but counted only as exact.
-        """
-        counts, rows = self.propositions(names), {}
+    def table(self, names: Sequence[str], **others) -> dict:
+        """Verdicts, rates, `others`, and the rate of correct answers by number of propositions."""
+        counts, rows = propositions(self.pairs, names), {}
         for k in np.unique(counts):
             good = self.good[counts == k]
             rows[str(k)] = {"samples": len(good), "correct": float(good.mean())}
         verdicts = {verdict: list(self.verdicts).count(verdict) for verdict in VERDICTS}
-        shares = {"samples": len(self.pairs), "verdicts": verdicts} | self.rates()
-        return shares | {"by_propositions": rows}
+        found = {"samples": len(self.pairs), "verdicts": verdicts} | self.rates() | others
+        return found | {"by_propositions": rows}
 
     def grid(self, names: Sequence[str], **others: np.ndarray) -> dict:
-        """Counts over propositions × length: [G][L] each, and the mean rates.
+        """Counts over propositions × length, [G][L] each, and the mean rates of correct answers.
 
         Args:
             others: bool [N], to be counted under their names beside correct, solved and exact.
         """
-        aps, lengths = self.propositions(names), np.array([len(f) for f, _ in self.pairs])
+        aps, lengths = propositions(self.pairs, names), np.array([len(f) for f, _ in self.pairs])
         flags = {"samples": np.ones_like(self.good), "correct": self.good, "solved": self.solved}
         tables = {}
         for key, values in (flags | {"exact": self.exact} | others).items():
             tables[key] = np.zeros((aps.max(), lengths.max()), dtype=int)
             np.add.at(tables[key], (aps - 1, lengths - 1), values)
         samples, correct = tables["samples"], tables["correct"]
-        filled, rows = samples > 0, np.flatnonzero(samples.any(axis=1))
+        filled, totals = samples > 0, samples.sum(axis=1)
+        rates = correct.sum(axis=1) / np.maximum(totals, 1)
         return {
             "propositions": list(range(1, aps.max() + 1)),
             "lengths": list(range(1, lengths.max() + 1)),
             **{key: table.tolist() for key, table in tables.items()},
             "mean_correct_cells": float((correct[filled] / samples[filled]).mean()),
             "mean_correct_samples": float(correct.sum() / samples.sum()),
-            "by_propositions": {
-                str(row + 1): float(correct[row].sum() / samples[row].sum()) for row in rows
-            },
+            "by_propositions": {str(row + 1): float(rates[row]) for row in np.flatnonzero(totals)},
         }
 
 
-def judge(
-    task: str,
-    pairs: Sequence[tuple[str, str | None]],
-    answers: Sequence[str | None],
-    progress: bool = False,
-) -> Judged:
-    """Check each answer, on all cores; without a label (None) no answer is exact.
+def judge(task: str, pairs: Sequence[Pair], answers: Sequence, progress: bool = False) -> Judged:
+    """Check each answer, on all cores; `task` is "ltl" or "propositional".
 
-    Args:
-        task: "ltl" or "propositional"; answers: None where there is none, which is invalid.
+    An answer may be None, which is invalid; where a label is None, no answer is exact.
     """
     asked = zip(pairs, answers, strict=True)
     items = [(formula, answer, label) for (formula, label), answer in asked if answer is not None]
-    found = iter(check_all(task, items, progress="text" if progress else None) if items else ())
+    found = iter(check_all(task, items, progress="text" if progress else None))
     verdicts = [INVALID if answer is None else next(found) for answer in answers]
-    return Judged(task, pairs, answers, verdicts)
+    good = solved = np.isin(verdicts, GOOD)
+    if task == "ltl":
+        from itekit.tasks.ltl import is_empty  # needs Spot, which the other task does not
 
-
-def wilson(successes: int, n: int) -> tuple[float, float]:
-    """The 95 % interval of a rate, by Wilson's score: (low, high)."""
-    if n == 0:
-        return 0.0, 1.0
-    z, rate = 1.959964, successes / n
-    middle, width = rate + z * z / (2 * n), math.sqrt(rate * (1 - rate) / n + (z / (2 * n)) ** 2)
-    low, high = ((middle + side * z * width) / (1 + z * z / n) for side in (-1, 1))
-    return max(0.0, low), min(1.0, high)
-
-
-def renamings_of(
-    formula: str, names: Sequence[str], variants: float, rng: np.random.Generator
-) -> list[Renaming]:
-    """All renamings of a formula to `names`, or `variants` random ones where there are more."""
-    used = used_tokens(formula, names)
-    if math.perm(len(names), len(used)) <= variants:
-        return list(all_renamings(used, names))
-    return sample_renamings(used, names, variants, rng)
+        found = [right and not is_empty(a) for right, a in zip(good, answers, strict=True)]
+        solved = np.array(found, dtype=bool)
+    return Judged(pairs, answers, verdicts, good, solved, np.isin(verdicts, EXACT))
 
 
 def compared(task: str, answer: str):
@@ -194,8 +154,13 @@ def covariance(
         "mean"; "mean_text", of the answers compared as they stand; "samples"; and "formulas", for
         each its "value" and the answers "undone".
     """
-    task, rng = solver.experiment.task, np.random.default_rng(TEST_SEED)
-    asked = [(formula, renamings_of(formula, names, variants, rng)) for formula, _ in pairs]
+    task, rng, asked = solver.experiment.task, np.random.default_rng(TEST_SEED), []
+    for formula, _ in pairs:
+        used = used_tokens(formula, names)
+        if math.perm(len(names), len(used)) <= variants:
+            asked.append((formula, list(all_renamings(used, names))))
+        else:
+            asked.append((formula, sample_renamings(used, names, variants, rng)))
     answers = iter(solver.answers([r(formula) for formula, many in asked for r in many]))
     found, texts = [], []
     for formula, many in asked:
@@ -213,7 +178,7 @@ def median_draw(losses: Sequence[float]) -> int:
 
 
 def _draws(experiment) -> range:
-    """The numbers of the random embeddings to draw: only one where nothing is random."""
+    """The random embeddings to draw: only one where nothing is random."""
     return range(experiment.draws if experiment.embedding.kind == "dual_part" else 1)
 
 
@@ -236,101 +201,83 @@ def choose_solver(
     return solvers[median_draw(losses)], losses
 
 
-class LogicEvaluation:
-    """Evaluates one network on LTL or propositional problems; `run` gives the result as JSON.
+def evaluate_logic(network: Network, keep: Path | None = None, progress: bool = True) -> dict:
+    """Evaluate a network on LTL or propositional problems; the result as JSON.
+
+    "test", verdicts on the test split of the set without perturbation or limit; "generalization",
+    counts over the grid, of problems of the larger vocabulary; "alpha_covariance_training" and
+    "alpha_covariance", by number of propositions in both vocabularies (None for the larger one
+    where the network cannot read it).
 
     Args:
         network: of a logic experiment, in evaluation mode.
         keep: a folder for finished parts, so that an interrupted evaluation goes on from there.
         progress: show bars.
     """
+    made = network.experiment
 
-    def __init__(self, network: Network, keep: Path | None = None, progress: bool = True):
-        self.network, self.experiment = network, network.experiment
-        self.keep, self.progress = keep, progress
+    def chosen(kind: str, vocabulary: Vocabulary, most: int | None = None) -> tuple:
+        """The name of a set of the task, the problems of its test split, and who solves them."""
+        name = made.set_name(kind)
+        pairs = read_set(name, made.scale)["test"][:most]
+        return name, pairs, *choose_solver(network, pairs, vocabulary, progress)
 
-    def run(self) -> dict:
-        """All parts; "alpha_covariance" is None for a network that cannot read more tokens."""
-        parts = self.test, self.generalization, self.alpha_covariance
-        if not self.keep:
-            return {key: value for make in parts for key, value in make().items()}
-        result, fingerprint = {}, self._fingerprint()
-        for make in parts:
-            path = Path(self.keep) / f"evaluation-{make.__name__.replace('_', '-')}.json"
-            kept = read_json(path, dict) if path.exists() else {}
-            if kept.get("fingerprint") != fingerprint:
-                kept = {"fingerprint": fingerprint, "part": make()}
-                write_json(path, kept)
-            result |= kept["part"]
-        return result
-
-    def _fingerprint(self) -> str:
-        """Tells apart networks and their settings."""
-        digest = hashlib.sha256(json.dumps(self.experiment.to_json(), sort_keys=True).encode())
-        for value in self.network.state_dict().values():
-            digest.update(value.cpu().numpy().tobytes())
-        return digest.hexdigest()
-
-    def _pairs(self, kind: str) -> tuple[str, list[Pair]]:
-        """The name of a set of the experiment's task, and its test split."""
-        name = self.experiment.set_name(kind)
-        return name, read_set(name, self.experiment.scale)["test"]
-
-    def _judged(self, solver: Solver, pairs: Sequence[Pair]) -> tuple[Judged, Judged]:
+    def both(solver: Solver, pairs: Sequence[Pair]) -> list[Judged]:
         """The solver's answers, and those of greedy decoding with the same embeddings."""
-        greedy = Solver(self.network, solver.draw, solver.vocabulary, 1, self.progress)
+        greedy = Solver(network, solver.draw, solver.vocabulary, 1, progress)
         answers = [one.answers([formula for formula, _ in pairs]) for one in (solver, greedy)]
-        return tuple(judge(self.experiment.task, pairs, some, self.progress) for some in answers)
+        return [judge(made.task, pairs, some, progress) for some in answers]
 
-    def test(self) -> dict:
-        """Verdicts on the test split of the set without perturbation or limit."""
-        name, pairs = self._pairs("35")
-        pairs, vocabulary = pairs[: self.experiment.samples], self.experiment.vocabulary
-        solver, losses = choose_solver(self.network, pairs, vocabulary, self.progress)
-        judged, greedy = self._judged(solver, pairs)
-        table = judged.table(self.experiment.names)
-        rows = zip(pairs, judged.answers, judged.verdicts, judged.good, strict=True)
+    def test() -> dict:
+        name, pairs, solver, losses = chosen("35", made.vocabulary, made.samples)
+        judged, greedy = both(solver, pairs)
+        keys = ("formula", "label", "answer", "verdict")
+        wrong = [
+            dict(zip(keys, (*pairs[i], judged.answers[i], judged.verdicts[i]), strict=True))
+            for i in np.flatnonzero(~judged.good)[:MISTAKES]
+        ]
         return {
             "draws": [{"cross_entropy": loss} for loss in losses],
             "median_draw": solver.draw,
-            "test": {"set": name} | table | {"greedy": greedy.rates()},
-            "mistakes": [
-                {"formula": formula, "label": label, "answer": answer, "verdict": verdict}
-                for (formula, label), answer, verdict, good in rows
-                if not good
-            ][:MISTAKES],
+            "test": {"set": name} | judged.table(made.names, greedy=greedy.rates()),
+            "mistakes": wrong,
         }
 
-    def generalization(self) -> dict:
-        """Counts over the grid, of the problems of the larger vocabulary."""
-        name, pairs = self._pairs("-generalization")
-        solver, _ = choose_solver(self.network, pairs, None, self.progress)
-        judged, greedy = self._judged(solver, pairs)
-        tables = judged.grid(self.experiment.names, correct_greedy=greedy.good)
+    def generalization() -> dict:
+        name, pairs, solver, _ = chosen("-generalization", made.readable_vocabulary)
+        judged, greedy = both(solver, pairs)
+        tables = judged.grid(made.names, correct_greedy=greedy.good)
         return {"generalization": {"set": name} | tables}
 
-    def alpha_covariance(self) -> dict:
-        """Mean alpha-covariance by number of propositions, in both vocabularies."""
-        inside, larger = self.experiment.vocabulary, self.experiment.readable_vocabulary
-        beyond = len(larger) > len(inside)
-        return {
-            "alpha_covariance_training": self._covariances("35", inside),
-            "alpha_covariance": self._covariances("-alpha-covariance", larger) if beyond else None,
-        }
-
-    def _covariances(self, kind: str, vocabulary: Vocabulary) -> dict:
-        (name, pairs), made = self._pairs(kind), self.experiment
-        names, groups = vocabulary.interchangeable[0], {}
-        for pair in pairs:
-            groups.setdefault(len(used_tokens(pair[0], made.names)), []).append(pair)
-        solver, _ = choose_solver(self.network, pairs, vocabulary, self.progress)
-        rows = {}
-        for k, group in sorted(groups.items()):
-            if 2 <= k <= len(names):
-                row = covariance(solver, group[: made.renamed], names, made.variants)
+    def covariances(kind: str, vocabulary: Vocabulary) -> dict:
+        name, pairs, solver, _ = chosen(kind, vocabulary)
+        names, counts, rows = vocabulary.interchangeable[0], propositions(pairs, made.names), {}
+        for k in range(2, len(names) + 1):
+            if some := [pairs[i] for i in np.flatnonzero(counts == k)[: made.renamed]]:
+                row = covariance(solver, some, names, made.variants)
                 rows[str(k)] = {key: row[key] for key in ("mean", "mean_text", "samples")}
         found = {"set": name, "vocabulary": len(names), "variants": made.variants}
         return found | {"by_propositions": rows}
+
+    def alpha_covariances() -> dict:
+        inside, larger = made.vocabulary, made.readable_vocabulary
+        beyond = len(larger) > len(inside)
+        return {
+            "alpha_covariance_training": covariances("35", inside),
+            "alpha_covariance": covariances("-alpha-covariance", larger) if beyond else None,
+        }
+
+    weights = sum(tensor.double().sum().item() for tensor in network.state_dict().values())
+    of, result = json.dumps([made.to_json(), weights]), {}  # what a finished part is of
+    for part in (test, generalization, alpha_covariances):
+        path = keep and Path(keep) / f"evaluation-{part.__name__}.json"
+        kept = read_json(path, dict) if path and path.exists() else {}
+        if kept.get("of") != of:
+            kept = {"of": of, "part": part()}
+            if path:
+                write_json(path, kept)
+        result |= kept["part"]
+    return result
 
 
 class GridEvaluation:
@@ -342,7 +289,7 @@ class GridEvaluation:
     Args:
         network: in evaluation mode.
         seed: of the evaluation strings and of the random embeddings.
-        progress: show a bar.
+        progress: show a bar for each draw.
     """
 
     def __init__(self, network: Network, seed: int = TEST_SEED, progress: bool = True):
@@ -350,7 +297,8 @@ class GridEvaluation:
         self.seed, self.progress = seed, progress
         self.vocabulary, self.axis = self.experiment.readable_vocabulary, self.experiment.grid.axis
         self.draws, known = len(_draws(self.experiment)), len(self.vocabulary.interchangeable[0])
-        self.readable = {s: [u for u in self.axis if u <= min(s, known)] for s in self.axis}
+        rows = {s: [u for u in self.axis if u <= min(s, known)] for s in self.axis}
+        self.readable = {length: uniques for length, uniques in rows.items() if uniques}
 
     def matrix(self, draw: int) -> Tensor:
         """U of random draw `draw`: [V, D]."""
@@ -363,36 +311,33 @@ class GridEvaluation:
         size = max(1, COPIED[device.type] // (length + 1))
         for start in range(0, len(strings), size):
             some = strings[start : start + size]
-            batch = copying_batch(some, np.full(len(some), length), self.vocabulary)
-            yield batch.to(device)
+            yield copying_batch(some, np.full(len(some), length), self.vocabulary).to(device)
 
     @torch.no_grad()
-    def grid(self, draw: int, bar: tqdm | None = None) -> np.ndarray:
+    def grid(self, draw: int) -> np.ndarray:
         """Mean edit distance of each cell for one draw: float [G, L], NaN where impossible."""
         U, axis, made = self.matrix(draw), self.axis, self.experiment
         result = np.array([[float(s) if u <= s else np.nan for s in axis] for u in axis])
         # The published search knows no characters beyond the cell's, where rows can be left out.
         alone = made.search == "published" and made.embedding.kind != "learned"
-        for column, length in enumerate(axis):
+        words = f"evaluate {made.name}, draw {draw}"
+        for length in tqdm(self.readable, words, disable=not self.progress, leave=False):
             uniques, distances = self.readable[length], []
-            for part in ([u] for u in uniques) if alone else [uniques] * bool(uniques):
+            for part in [[u] for u in uniques] if alone else [uniques]:
                 rows = U[: self.vocabulary.learned_count + part[-1]] if alone else U
                 for batch in self.batches(length, part):
                     copies = copy_strings(self.network, rows, batch)
                     distances.append(edit_distances(copies, batch.target))
-            if uniques:
-                cells = np.concatenate(distances).reshape(len(uniques), -1)
-                result[: len(uniques), column] = cells.mean(axis=1)
-            if bar is not None:
-                bar.update()
+            cells = np.concatenate(distances).reshape(len(uniques), -1)
+            result[: len(uniques), axis.index(length)] = cells.mean(axis=1)
         return result
 
     @torch.no_grad()
     def cross_entropy(self, draw: int) -> float:
         """Mean cross-entropy of the unscaled logits over the grid's strings, for one draw."""
         U, total, count = self.matrix(draw), 0.0, 0
-        for length in filter(self.readable.get, self.axis):
-            for batch in self.batches(length, self.readable[length]):
+        for length, uniques in self.readable.items():
+            for batch in self.batches(length, uniques):
                 logits, targets = self.network.logits(U, batch)
                 total += cross_entropy(logits, targets, reduction="sum").item()
                 count += len(targets)
@@ -404,25 +349,23 @@ class GridEvaluation:
         The grid is the mean over all draws or, where the experiment says so (`averaged` False),
         that of the draw with the median cross-entropy; the others are then not decoded.
         """
-        losses = [self.cross_entropy(draw) for draw in range(self.draws)]
-        chosen, words = median_draw(losses), f"evaluate {self.experiment.name}"
-        decoded = range(self.draws) if self.experiment.averaged else [chosen]
-        total = len(decoded) * len(self.axis)
-        with tqdm(total=total, disable=not self.progress, desc=words) as bar:
-            grids = {draw: self.grid(draw, bar) for draw in decoded}
+        losses, made = [self.cross_entropy(draw) for draw in range(self.draws)], self.experiment
+        chosen = median_draw(losses)
+        grids = {d: self.grid(d) for d in (range(self.draws) if made.averaged else [chosen])}
         means = {draw: float(np.nanmean(grid)) for draw, grid in grids.items()}
         grid = np.mean(list(grids.values()), axis=0)
-        within = grid[[u <= self.experiment.data.characters for u in self.axis]]
+        within = grid[[u <= made.data.characters for u in self.axis]]
+        draws = [
+            {"mean_edit_distance": means.get(draw), "cross_entropy": loss}
+            for draw, loss in enumerate(losses)
+        ]
         result = {
             "axis": self.axis,
-            "samples_per_cell": self.experiment.grid.samples,
+            "samples_per_cell": made.grid.samples,
             "mean_edit_distance": float(np.nanmean(grid)),
             "mean_within_training_characters": float(np.nanmean(within)) if within.size else None,
             "grid": [[None if np.isnan(x) else round(float(x), 4) for x in row] for row in grid],
-            "draws": [
-                {"mean_edit_distance": means.get(draw), "cross_entropy": loss}
-                for draw, loss in enumerate(losses)
-            ],
+            "draws": draws,
             "median_draw": chosen,
             "median_draw_mean_edit_distance": means[chosen],
         }

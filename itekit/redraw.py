@@ -5,11 +5,9 @@ random embeddings solves a problem depends on the draw. So a problem that one dr
 tried again with the next. Networks whose embeddings are not random get the like from renaming: try
 k solves the problem under a random renaming of its propositions, which is undone in the answer.
 
-A problem counts as solved by k tries if any of the first k answers is correct; "beams" counts the
-answers of all beams of a try. A trace that stands for no word at all is correct by the paper's
-definition but solves nothing: here it does not count, or trying again would reward contradictions.
-"averaged" is another use of k random parts, without a checker: one decoding in which the logits are
-the mean over the first k.
+A problem counts as solved by k tries if any of the first k answers is correct and, for LTL, about
+some word: else trying again would reward contradictions. "averaged" is another use of k random
+parts, without a checker: one decoding in which the logits are the mean over the first k.
 """
 
 from collections.abc import Sequence
@@ -20,7 +18,7 @@ from itekit.alpha import Renaming, used_tokens
 from itekit.data import Pair
 from itekit.datasets.sets import read_set
 from itekit.decoding import TEST_SEED, Solver
-from itekit.evaluation import judge
+from itekit.evaluation import judge, propositions
 from itekit.training import Network
 
 AVERAGED = (1, 3, 10)  # draws that are averaged
@@ -28,12 +26,7 @@ PARTS = {"test": "35", "generalization": "-generalization"}  # of a result: kind
 
 
 class Retries:
-    """The tries of one network at some problems.
-
-    Args:
-        network: of a logic experiment, in evaluation mode.
-        progress: show bars.
-    """
+    """The tries of a network of a logic experiment, in evaluation mode; `progress` shows bars."""
 
     def __init__(self, network: Network, progress: bool = True):
         self.network, self.experiment, self.progress = network, network.experiment, progress
@@ -56,20 +49,17 @@ class Retries:
         solver = Solver(self.network, number if self.is_random else 0, progress=self.progress)
         renamings = self.renamings(number, formulas)
         found = solver.beam_answers([r(f) for r, f in zip(renamings, formulas, strict=True)])
-        return [
-            [r.inverse()(answer) for answer in beams]
-            for r, beams in zip(renamings, found, strict=True)
-        ]
-
-    def _solved(self, formulas: Sequence[str], answers: Sequence[str]) -> np.ndarray:
-        """Whether each answer is correct, and is about some word: bool."""
-        return judge(self.experiment.task, [(f, None) for f in formulas], answers).solved
+        undo = [r.inverse() for r in renamings]
+        return [[r(answer) for answer in beams] for r, beams in zip(undo, found, strict=True)]
 
     def averaged(self, pairs: Sequence[Pair], count: int) -> np.ndarray:
         """Whether the answer under the mean logits of the first `count` draws is right: bool."""
         solver = Solver(self.network, range(count), progress=self.progress)
         formulas = [formula for formula, _ in pairs]
         return self._solved(formulas, solver.answers(formulas))
+
+    def _solved(self, formulas: Sequence[str], answers: Sequence[str]) -> np.ndarray:
+        return judge(self.experiment.task, [(f, None) for f in formulas], answers).solved
 
     def solved_at(self, pairs: Sequence[Pair], tries: int) -> tuple[np.ndarray, np.ndarray]:
         """For each problem the try (from 1) that solved it, 0 for none: by the best beam, by any.
@@ -103,11 +93,11 @@ def redraw(network: Network, tries: int = 10, progress: bool = True) -> dict:
     result = {"tries": tries, "method": "random parts" if retries.is_random else "renamings"}
     for part, kind in PARTS.items():
         name = experiment.set_name(kind)
-        pairs = read_set(name, experiment.scale)["test"]
-        pairs = pairs[: experiment.samples] if part == "test" else pairs
-        best, any_beam = retries.solved_at(pairs, tries)
-        counts = np.array([len(used_tokens(formula, experiment.names)) for formula, _ in pairs])
+        most = experiment.samples if part == "test" else None
+        pairs = read_set(name, experiment.scale)["test"][:most]
+        counts = propositions(pairs, experiment.names)
         groups = {"all": counts >= 0} | {str(k): counts == k for k in np.unique(counts)}
+        best, any_beam = retries.solved_at(pairs, tries)
         result[part] = {
             "set": name,
             "samples": {key: int(rows.sum()) for key, rows in groups.items()},
