@@ -1,6 +1,5 @@
 """Training: repeated, killed and resumed, refused, diverged; checkpoints; and that it learns."""
 
-import contextlib
 import errno
 import json
 import os
@@ -25,7 +24,7 @@ from tiny import (
 from itekit import files
 from itekit.data import Batch, stream
 from itekit.embeddings import EmbeddingConfig
-from itekit.experiments import VARIANTS, experiment
+from itekit.experiments import VARIANTS
 from itekit.files import CheckpointError, read_checkpoint, save_checkpoint
 from itekit.results import CHECKPOINTS
 from itekit.tasks.copying import CopyingData
@@ -436,26 +435,3 @@ def test_a_step_and_a_resumed_run_on_cuda_agree_with_the_cpu(tmp_path):
     losses = [[r["loss"] for r in read_log(tmp_path / d)] for d in ("cpu", "cuda")]
     assert losses[1] == pytest.approx(losses[0], rel=1e-2)
     assert json.loads(json.dumps(losses)) == losses
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["copying-5-10/randomized-positions", "ltl/proposed", "ltl/per-sample", "prop/alpha-renaming"],
-)
-def test_a_step_off_the_cpu_waits_for_nothing(name, tmp_path, monkeypatch):
-    """On the device "meta", where every operation knows shapes and devices and holds no numbers.
-
-    A step that reads a number back, or mixes devices, raises there as it would wait on a GPU.
-    Training with `torch.autocast` needs a real device: the tests in bfloat16 are on the CPU.
-    """
-    monkeypatch.setattr(torch, "autocast", lambda *_, **__: contextlib.nullcontext())
-    trainer = Trainer(experiment(name, "smoke"), tmp_path, "meta")
-    for group in trainer.optimizer.param_groups:
-        group["fused"] = False  # fused kernels are for real devices
-    trainer.network.train()
-    for _ in range(2):
-        loss, _ = trainer.train_step()
-        assert loss.device.type == "meta" and loss.shape == ()
-    assert not trainer.network.model.layout(torch.ones(2, 3, device="meta")).index
-    with pytest.raises(RuntimeError, match="meta"):
-        loss.item()
