@@ -41,8 +41,7 @@ def test_any_beam_may_be_right_before_the_best_one_is(monkeypatch):
 
 @pytest.mark.parametrize("tries", [1, 2])
 def test_a_perfect_network_needs_one_try(monkeypatch, tries):
-    oracle = lambda self, formulas: [[solve_ltl(f, "fast")] for f in formulas]  # noqa: E731
-    monkeypatch.setattr(Solver, "_decode", oracle)
+    monkeypatch.setattr(Solver, "_decode", lambda _, many: [[solve_ltl(f, "fast")] for f in many])
     network = tiny_logic_network("ltl/proposed")
     found = redraw(network, tries, progress=False)
     grid = read_set("ltl-generalization", "smoke")["test"]
@@ -51,13 +50,6 @@ def test_a_perfect_network_needs_one_try(monkeypatch, tries):
     assert found["generalization"]["samples"]["all"] == len(grid)
     assert found["test"]["solved"]["all"] == [1.0] * tries
     assert found["generalization"]["averaged"]["10"]["all"] == 1.0
-
-
-def test_a_network_that_contradicts_itself_solves_nothing(monkeypatch):
-    """Its answers are correct by the definition; trying again must not reward them."""
-    monkeypatch.setattr(Solver, "_decode", lambda self, many: [["&a!a;{1}"] for _ in many])
-    found = redraw(tiny_logic_network("ltl/proposed"), 2, progress=False)["test"]
-    assert found["solved"]["all"] == [0.0, 0.0] and found["averaged"]["3"]["all"] == 0
 
 
 def test_without_a_random_part_tries_are_renamings_that_are_undone(monkeypatch):
