@@ -95,15 +95,16 @@ class Network(nn.Module):
         """U [V, D] for evaluation on `vocabulary`."""
         return self.embedding.matrix(vocabulary, generator)
 
-    def _with(self, experiment: Experiment) -> "Network":
+    def with_experiment(self, experiment: Experiment) -> "Network":
+        """The same weights under other settings, in evaluation mode, on the same device."""
         other = Network(experiment).to(self.device)
         other.load_state_dict(self.state_dict())
         other.trained = self.trained
         return other.eval()
 
     def with_rope_base(self, base: float) -> "Network":
-        """The same weights with another base of RoPE, in evaluation mode, on the same device."""
-        return self._with(self.experiment.with_rope_base(base))
+        """The same weights with another base of RoPE, likewise."""
+        return self.with_experiment(self.experiment.with_rope_base(base))
 
     def with_search(self, search: str) -> "Network":
         """The same weights with another search of copies (see `CopyingExperiment`), likewise.
@@ -113,7 +114,7 @@ class Network(nn.Module):
         """
         if not isinstance(self.experiment, CopyingExperiment):
             raise ValueError(f"{self.experiment.name} is not about copying: it has no other search")
-        return self._with(replace(self.experiment, search=search))
+        return self.with_experiment(replace(self.experiment, search=search))
 
     def save(self, path: Path, extra: dict | None = None, tensors=None, dtype=None) -> None:
         """Write a checkpoint, atomically.
