@@ -171,14 +171,14 @@ def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
     """softmax(query keyᵀ + bias) value, heads merged; queries come scaled by 1/√d.
 
     Args:
-        query: [B, H, T, d]; or [B × beams, H, 1, d], several rows for each of key and value.
+        query: [B, H, T, d]; or [B × beams, H, T, d], several rows for each of key and value.
         key, value: [B, H, K, d]; bias: broadcasts to [B, H, T, K].
 
     Returns:
-        [B, T, D]; or [B, beams, D].
+        [B, T, D]; or [B, beams × T, D].
     """
     if len(query) > len(key):
-        query = query[:, :, 0].unflatten(0, (len(key), -1)).transpose(1, 2)
+        query = query.unflatten(0, (len(key), -1)).transpose(1, 2).flatten(2, 3)
     if query.device.type == "cpu":
         with torch.autocast("cpu", enabled=False):  # slower in bfloat16
             scores = torch.matmul(query, key.mT).add_(bias)

@@ -1,94 +1,112 @@
-"""Time and memory of decoding: with the key/value cache against recomputing the prefix.
+"""Time and memory of decoding: with keys and values kept against recomputing the prefix.
 
     python tests/benchmarks/bench_decoding.py
 
-512 strings of 30 characters, copying-5-10/proposed at the paper's size, 31 steps (one is for the
-end token). The end token is made impossible on both sides, so that no sequence finishes early and
-every step works on all strings: decoding gains nothing here from dropping finished sequences. The
-network is the shipped one, or an untrained one if none is shipped. Both sides run the same search,
-`decoding.greedy` or `decoding.beam`, on the same encoded source; the outputs are asserted to be
-equal. The methods take turns; medians are printed. Nothing is asserted about time.
+    greedy    512 strings of 30 characters, copying-5-10/proposed at the paper's size, the shipped
+              network, 31 steps
+    beam 3    96 random formulas of 21 tokens, ltl/proposed at the paper's size, untrained, 41 steps
+
+The end token is made impossible on both sides, so that every step works on all rows. Both sides
+run the same search from the same U; the outputs are asserted to be equal. The methods take turns;
+medians are printed. Nothing is asserted about time.
 """
 
 from functools import partial
+from unittest import mock
 
 import numpy as np
 import torch
 from _bench import medians, peak_memory, start, take_turns
 from torch import Tensor
 
+from itekit import decoding
 from itekit.data import copying_batch
-from itekit.decoding import END, beam, greedy
+from itekit.datasets.candidates import random_formulas
 from itekit.experiments import experiment
-from itekit.network import Network, seeded
-from itekit.results import MissingResultError, load_network
+from itekit.logic.formulas import LTL
+from itekit.model import Layout
+from itekit.random_vectors import seeded
+from itekit.results import load_network
 from itekit.tasks.copying import CopyingData
+from itekit.training import Network
 
 COMMAND = "python tests/benchmarks/bench_decoding.py"
-NAME, SCALE = "copying-5-10/proposed", "paper"
-STRINGS, LENGTH, BEAMS = 512, 30, 3
-SEARCHES = {"greedy": greedy, "beam": partial(beam, size=BEAMS)}
+ROWS = {"greedy": 512, "beam 3": 96}
 
 
-def load() -> tuple[Network, str]:
-    """The shipped network or an untrained one, without an end token; and which it is."""
-    try:
-        network, which = load_network(NAME, SCALE), "shipped network"
-    except MissingResultError:
-        network, which = Network(experiment(NAME, SCALE)).train(False), "untrained network"
-    project = network.model.project
-    without_end = torch.zeros(len(network.experiment.test_vocabulary)).index_fill_(
-        0, torch.tensor([END]), -torch.inf
-    )
-    network.model.project = lambda U, features: project(U, features) + without_end
-    return network, which
+class Recomputed(decoding._Steps):
+    """Nothing is kept but the encoded source: the whole prefix is decoded at each step."""
+
+    def __init__(self, model, U, source, limit, beams=1):
+        super().__init__(model, U, source, 1, beams)
+        self.encoded, self.prefix = (
+            model.encode(U, source),
+            source.new_zeros(beams * len(source), 0),
+        )
+
+    def step(self, tokens, position):
+        self.prefix = torch.cat([self.prefix, tokens[:, None]], dim=1)
+        layout, model = Layout(*self.prefix.shape), self.model
+        features = model.decode(self.matrices[0], self.prefix, layout, self.encoded)
+        return model.project(self.matrices[0], layout.unpack(features)[:, -1])
+
+    def select(self, rows, sources=None):
+        self.prefix = self.prefix[rows]
 
 
-def decode(search: str, cached: bool, network: Network, strings: int = STRINGS) -> Tensor:
-    vocabulary = network.experiment.test_vocabulary
-    rng = np.random.default_rng(0)
-    data = CopyingData(LENGTH, LENGTH, network.experiment.data.characters)
-    source = copying_batch(*data.strings(strings, rng), vocabulary).source
-    U = network.matrix(vocabulary, seeded(0))
-    found = SEARCHES[search](network.model, U, source, LENGTH + 1, cached=cached)
-    return found if search == "greedy" else found[0]
+def case(search: str) -> tuple[Network, Tensor, Tensor]:
+    """A network that never ends, U, and the sources."""
+    rows = ROWS[search]
+    if search == "greedy":
+        network = load_network("copying-5-10/proposed", "paper")
+        vocabulary, data = network.experiment.test_vocabulary, CopyingData(30, 30, 5)
+        source = copying_batch(*data.strings(rows, np.random.default_rng(0)), vocabulary).source
+    else:
+        network = Network(experiment("ltl/proposed", "paper")).eval()
+        vocabulary = network.experiment.vocabulary
+        formulas = random_formulas(LTL, 5, (21, 21), 0, fitting=True)
+        texts = [vocabulary.encode(next(formulas)) for _ in range(rows)]
+        source = torch.tensor([[*text, vocabulary.end_id] for text in texts])
+    U, project = network.matrix(vocabulary, seeded(0)), network.model.project
+    impossible = torch.zeros(len(U))
+    impossible[decoding.END] = -torch.inf
+    network.model.project = lambda U, features: project(U, features) + impossible
+    return network, U, source
 
 
-def load_and_decode(search: str, cached: bool, strings: int) -> None:
-    decode(search, cached, load()[0], strings)
+def decode(search: str, kept: bool, given: tuple, rows: int | None = None) -> Tensor:
+    network, U, source = given
+    with mock.patch.object(decoding, "_Steps", decoding._Steps if kept else Recomputed):
+        if search == "greedy":
+            return decoding.greedy(network.model, U, source[:rows], 31)
+        return decoding.beam(network.model, U, source[:rows], 41, 3)[0]
 
 
-def print_memory() -> None:
-    print("\npeak memory in a fresh process, MiB (resource.getrusage, ru_maxrss)")
-    for search in SEARCHES:
-        for cached in (True, False):
-            small = partial(load_and_decode, search, cached, 2)
-            growth, peak = peak_memory(small, partial(load_and_decode, search, cached, STRINGS))
-            label = f"{search}, {'cache' if cached else 'no cache'}"
-            print(f"  {label:20}{growth:8.0f} above decoding 2 strings;{peak:7.0f} in all")
-
-
-def print_times(search: str, network: Network, rounds: int) -> None:
-    calls = {
-        "cache": partial(decode, search, True, network),
-        "no cache": partial(decode, search, False, network),
-    }
-    outputs = [call() for call in calls.values()]  # warm up
-    assert torch.equal(*outputs), "the outputs with and without a cache differ"
-    times = medians(take_turns(calls, rounds))
-    title = "greedy" if search == "greedy" else f"beam of size {BEAMS}"
-    print(f"\n{title}, {STRINGS} strings of {LENGTH}: median of {rounds} turns, same outputs")
-    for name, value in times.items():
-        print(f"  {name:10}{value:9.2f} s   {value / times['cache']:6.1f} times the cache's")
+def load_and_decode(search: str, kept: bool, rows: int | None = None) -> None:
+    decode(search, kept, case(search), rows)
 
 
 def main() -> None:
     options = start(COMMAND)
-    print_memory()
-    network, which = load()
-    print(f"\n{NAME} at {SCALE} size, {which}")
-    for search in SEARCHES:
-        print_times(search, network, options.rounds or 3)
+    rounds = options.rounds or 3
+    print("\npeak memory in a fresh process, MiB (resource.getrusage, ru_maxrss)")
+    for search in ROWS:
+        for kept in (True, False):
+            small = partial(load_and_decode, search, kept, 2)
+            growth, peak = peak_memory(small, partial(load_and_decode, search, kept))
+            label = f"{search}, {'kept' if kept else 'recomputed'}"
+            print(f"  {label:20}{growth:8.0f} above decoding 2 rows;{peak:7.0f} in all")
+    for search, rows in ROWS.items():
+        given = case(search)
+        calls = {
+            name: partial(decode, search, name == "kept", given) for name in ("kept", "recomputed")
+        }
+        assert torch.equal(*(call() for call in calls.values())), "the outputs differ"  # warm up
+        times = medians(take_turns(calls, rounds))
+        print(f"\n{search}, {rows} sources: median of {rounds} turns, same outputs")
+        for name, value in times.items():
+            print(f"  {name:12}{value:8.2f} s {rows / value:8.1f} sources/s"
+                  f" {value / times['kept']:6.1f} times as long")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,0 +1,163 @@
+"""Time and memory of a training step: the library against a plain torch.nn.Transformer.
+
+    python tests/benchmarks/bench_training.py
+
+Copying at the paper's size (batches of 512 strings), LTL at lab size (the lab set, 256 formulas
+grouped by length) and LTL at the paper's size (96 formulas of one length). All sides see the same
+batches, AdamW, and gradient clipping, and take turns; medians are printed. Nothing is asserted.
+
+    library              what training.Trainer does in a step: a fresh U, AdaCos, backward, clipping
+    library, bfloat16    the same as `--precision bfloat16` has it
+    plain                torch.nn.Transformer as it comes (post-norm, dropout on attention weights
+                         too), learned embeddings tied to the output, sinusoidal positions added,
+                         padding masks, cross-entropy
+"""
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import torch
+from _bench import medians, peak_memory, start, take_turns
+from torch import nn
+from torch.nn.functional import cross_entropy, linear
+from torch.nn.utils import clip_grad_norm_
+
+from itekit.data import Batch, stream
+from itekit.datasets.candidates import random_formulas
+from itekit.efficiency import step_parts
+from itekit.experiments import Experiment, experiment
+from itekit.logic.formulas import LTL
+from itekit.model import Dropout
+from itekit.random_vectors import seeded
+from itekit.training import Network, adamw
+
+COMMAND = "python tests/benchmarks/bench_training.py"
+BATCHES, SIZES, SOURCE, TARGET = 6, {"copying-5-10": 512, "ltl": 96}, 21, 12
+CASES = {"copying-5-10/proposed": "paper", "ltl/proposed": "lab", "ltl/proposed ": "paper"}
+
+
+def batches_of(made: Experiment, size: int | None = None) -> list[Batch]:
+    """Batches of an experiment; for LTL at paper size random formulas and labels of one length."""
+    if made.scale != "paper" or not made.model.tree_positions:
+        return [stream(made).batch(step) for step in range(BATCHES)]
+    size, rng = size or SIZES["ltl"], np.random.default_rng(0)
+    formulas = random_formulas(LTL, made.propositions, (SOURCE, SOURCE), 0, fitting=True)
+    found = []
+    for _ in range(BATCHES):
+        rows = [made.vocabulary.encode(next(formulas)) + [1] for _ in range(size)]
+        labels = rng.integers(3, len(made.vocabulary), (size, TARGET + 1))
+        labels[:, -1] = made.vocabulary.end_id
+        found.append(Batch(torch.tensor(rows), torch.from_numpy(labels)))
+    return found
+
+
+class PlainTransformer(nn.Module):
+    """Learned embeddings and sinusoidal positions around torch.nn.Transformer; tied output."""
+
+    def __init__(self, made: Experiment, longest: int = 160):
+        super().__init__()
+        size = made.model
+        self.embedding = nn.Embedding(len(made.vocabulary), size.d_model)
+        self.transformer = nn.Transformer(
+            size.d_model, size.heads, size.layers, size.layers, size.d_ff, size.dropout,
+            batch_first=True,
+        )  # fmt: skip
+        self.dropout = nn.Dropout(size.dropout)
+        frequencies = 10000.0 ** (-torch.arange(0, size.d_model, 2) / size.d_model)
+        angles = torch.arange(float(longest))[:, None] * frequencies
+        self.register_buffer("positions", torch.cat([angles.sin(), angles.cos()], dim=1))
+
+    def embed(self, tokens: torch.Tensor) -> torch.Tensor:
+        x = self.embedding(tokens) * math.sqrt(self.embedding.embedding_dim)
+        return self.dropout(x + self.positions[: tokens.shape[1]])
+
+    def forward(self, source: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
+        T = inputs.shape[1]
+        causal, padding = torch.ones(T, T, dtype=torch.bool).triu(1), source == 0
+        features = self.transformer(
+            self.embed(source), self.embed(inputs), tgt_mask=causal, tgt_is_causal=True,
+            src_key_padding_mask=padding, tgt_key_padding_mask=inputs == 0,
+            memory_key_padding_mask=padding,
+        )  # fmt: skip
+        return linear(features, self.embedding.weight)
+
+
+def stepper(
+    made: Experiment, module: nn.Module, batches: list[Batch], loss_of: Callable
+) -> Callable[[], None]:
+    """A function that trains for one step, batch after batch; all methods use this one."""
+    optimizer, count = adamw(module.train(), made.training.learning_rate), 0
+
+    def run() -> None:
+        nonlocal count
+        loss = loss_of(batches[count % len(batches)], count)
+        optimizer.zero_grad()
+        loss.backward()
+        clip_grad_norm_(module.parameters(), made.training.gradient_norm)
+        optimizer.step()
+        count += 1
+
+    return run
+
+
+def library(made: Experiment, batches: list[Batch], half: bool = False) -> Callable[[], None]:
+    network = Network(made)
+
+    def loss_of(batch: Batch, step: int) -> torch.Tensor:
+        dropout = Dropout(made.model.dropout, seeded(0, 2, step))
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            return network.batch_loss(batch, seeded(0, 1, step), dropout)
+
+    return stepper(made, network, batches, loss_of)
+
+
+def plain(made: Experiment, batches: list[Batch]) -> Callable[[], None]:
+    torch.manual_seed(0)
+    model = PlainTransformer(made)
+
+    def loss_of(batch: Batch, step: int) -> torch.Tensor:
+        logits = model(batch.source, batch.inputs)
+        return cross_entropy(logits.flatten(0, 1), batch.target.flatten(), ignore_index=0)
+
+    return stepper(made, model, batches, loss_of)
+
+
+METHODS = {"library": library, "library, bfloat16": partial(library, half=True), "plain": plain}
+
+
+def train(method: str, size: int) -> None:
+    """Five steps on so many formulas of the paper's LTL."""
+    made = experiment("ltl/proposed", "paper")
+    run = METHODS[method](made, batches_of(made, size))
+    for _ in range(5):
+        run()
+
+
+def main() -> None:
+    options = start(COMMAND)
+    rounds = options.rounds or 7
+    print("\npeak memory of 5 steps of LTL at paper size in a fresh process, MiB (ru_maxrss)")
+    for name in METHODS:
+        growth, peak = peak_memory(partial(train, name, 2), partial(train, name, SIZES["ltl"]))
+        print(f"  {name:20}{growth:8.0f} above the same steps with a batch of 2;{peak:7.0f} in all")
+    for name, scale in CASES.items():
+        made = experiment(name.strip(), scale)
+        batches = batches_of(made)
+        tokens = sum(batch.tokens for batch in batches) / len(batches)
+        steps = {method: make(made, batches) for method, make in METHODS.items()}
+        take_turns(steps, 2)  # warm up
+        times = medians(take_turns(steps, rounds))
+        size = len(batches[0].source)
+        print(f"\n{name.strip()}, {scale} size, batch {size}: median of {rounds} turns")
+        for method, value in times.items():
+            print(f"  {method:20}{value * 1e3:8.1f} ms {tokens / value:10.0f} tokens/s"
+                  f" {value / times['library']:6.2f} times the library's")  # fmt: skip
+        parts = step_parts(steps["library"], 3)
+        shares = (f"{kind} {value / sum(parts.values()):.0%}" for kind, value in parts.items())
+        print("  where the library's step goes:", ", ".join(shares))
+
+
+if __name__ == "__main__":
+    main()
