@@ -318,18 +318,11 @@ class DecoderLayer(nn.Module):
         self.norm_feed_forward = Norm(config.d_model)
 
     def forward(
-        self,
-        x: Tensor,
-        layout: Layout,
-        bias: Tensor,
-        keys_values: tuple[Tensor, Tensor],
-        source_bias: Tensor,
-        dropout: Dropout | None,
-        kept: Tensor | None,
+        self, x: Tensor, layout: Layout, bias: Tensor, source: tuple, dropout=None, kept=None
     ) -> Tensor:
+        """source: keys with values, and the mask, of cross-attention; kept: see `SelfAttention`."""
         x = self.norm_attention(add_dropped(x, self.attention(x, layout, bias, kept), dropout))
-        crossed = self.cross(x, layout, keys_values, source_bias)
-        x = self.norm_cross(add_dropped(x, crossed, dropout))
+        x = self.norm_cross(add_dropped(x, self.cross(x, layout, *source), dropout))
         return self.norm_feed_forward(add_dropped(x, self.feed_forward(x), dropout))
 
 
@@ -450,7 +443,7 @@ class Transformer(nn.Module):
                 keys_values, kept = source.source[number], source.own[number]
             else:
                 keys_values, kept = layer.cross.keys_values(source.memory, source.layout), None
-            x = layer(x, layout, bias, keys_values, source.bias, dropout, kept)
+            x = layer(x, layout, bias, (keys_values, source.bias), dropout, kept)
         return x
 
     def project(self, U: Tensor, features: Tensor) -> Tensor:
