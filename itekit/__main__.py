@@ -1,6 +1,6 @@
 """The command line: `python -m itekit COMMAND`, or `itekit COMMAND` where it is installed.
 
-Bad input ends with one line and exit code 2, a run that failed with exit code 1. Each command
+Bad input ends with exit code 2, a run that failed with 1, and the last line says why. Each command
 imports what does it when it is called, so that a mistyped word is answered at once.
 """
 
@@ -8,18 +8,17 @@ import argparse
 import math
 import pkgutil
 import sys
-from contextlib import ExitStack
+from contextlib import nullcontext
 from pathlib import Path
 
 
 def run(arguments) -> int:
-    """Execute a notebook headless and, on request, write it as one HTML page."""
+    """Execute a notebook headless, with parameters; on request write it as one HTML page."""
     from itekit.notebooks import parse_value, run_notebook, write_page
 
     output = arguments.output or Path("reports") / Path(arguments.notebook).name
     parameters = {name: parse_value(value) for name, value in arguments.parameter}
-    timeout = arguments.cell_timeout
-    done = run_notebook(arguments.notebook, output, parameters, cell_timeout=timeout)
+    done = run_notebook(arguments.notebook, output, parameters, arguments.cell_timeout)
     print(f"notebook  {done}")
     if arguments.html:
         print(f"page      {write_page(done, arguments.html)}")
@@ -76,22 +75,16 @@ def generate(arguments) -> int:
     from itekit.datasets.sets import summary
     from itekit.workers import cluster
 
-    if (arguments.name is None) == (arguments.from_manifest is None):
-        raise ValueError("give the name of a set, or --from-manifest FILE")
-    with ExitStack() as stack:
-        options = {"workers": arguments.workers, "progress": "text"}
-        if arguments.dask:
-            options["client"] = stack.enter_context(cluster(arguments.dask))
-        if arguments.from_manifest:
-            folder = regenerate(arguments.from_manifest, arguments.output, **options)
-        else:
-            recipe = preset(arguments.name, arguments.scale, arguments.seed)
-            folder = generate(recipe, arguments.output, **options)
-    print(summary(folder))
+    make, what = regenerate, arguments.from_manifest
+    if not what:
+        make, what = generate, preset(arguments.name, arguments.scale, arguments.seed)
+    options = {"workers": arguments.workers, "progress": "text"}
+    with cluster(arguments.dask) if arguments.dask else nullcontext() as client:
+        print(summary(make(what, arguments.output, client=client, **options)))
     return 0
 
 
-def sets(arguments) -> int:
+def sets(_) -> int:
     """List the sets of solved problems."""
     from itekit.datasets.sets import table
 
@@ -104,7 +97,6 @@ def efficiency(arguments) -> int:
     from itekit.efficiency import measure, result_path
     from itekit.files import write_json
 
-    arguments.threads = arguments.threads or 1  # whose processor time can be told
     result = measure(arguments.scale, _device(arguments), progress=True)
     path = result_path(result["scale"], arguments.directory)
     write_json(path, result)
@@ -127,12 +119,10 @@ def _device(arguments) -> str:
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
     name = arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    kind, _, number = name.partition(":")
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if kind not in ("cpu", "cuda") or not (number or "0").isdigit():
-        raise ValueError(f"--device: expected cpu, cuda or cuda:NUMBER, found {name!r}")
-    if kind == "cuda" and int(number or 0) >= count:
-        raise ValueError(f"--device {name}: torch {torch.__version__} finds {count} CUDA devices")
+    try:
+        torch.ones(1, device=name).item()
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(f"--device {name}: {str(error).splitlines()[0]}") from error
     return name
 
 
@@ -154,101 +144,88 @@ def at_least(least: int, kind: type = int):
     """A type for argparse: a finite number that is not below `least`."""
 
     def number(text: str):
-        try:
-            if least <= kind(text) < math.inf:
-                return kind(text)
-        except ValueError:
-            pass
-        raise argparse.ArgumentTypeError(f"expected a number from {least} on, found {text!r}")
+        if not least <= kind(text) < math.inf:
+            raise ValueError
+        return kind(text)
 
+    number.__name__ = f"{kind.__name__} >= {least}"  # argparse says: invalid NAME value: TEXT
     return number
 
 
-OPTIONS = {  # that several commands have
+count, positive = at_least(1), at_least(1, float)
+SHARED = {  # options that several commands have
     "name": {"help": "an experiment, such as copying-5-10/proposed"},
     "--scale": {"help": "smoke, lab or paper; default: ITEKIT_SCALE, else lab"},
     "--seed": {"type": at_least(0), "default": 0},
     "--device": {"help": "cpu or cuda; default: cuda where there is one"},
-    "--threads": {"type": at_least(1), "help": "CPU threads"},
+    "--threads": {"type": count, "help": "CPU threads"},
     "--directory": {"metavar": "DIR", "help": "where to write"},
+    "--cell-timeout": {"type": positive, "metavar": "SECONDS", "help": "default: no limit"},
     "--checkpoint": {"metavar": "FILE", "help": "default: the own or the shipped run"},
     "--dask": {"metavar": "ADDRESS", "help": "the scheduler of a Dask cluster"},
 }
 
 
-class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line."""
-
-    def error(self, message: str):
-        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
-
-
-def make_parser() -> Parser:
+def make_parser() -> argparse.ArgumentParser:
     """The parser; each command sets `function`, which takes the arguments, or where it is."""
-    parser = Parser(prog="itekit", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="itekit", description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    count, positive = at_least(1), at_least(1, float)
     compute = "--scale --device --threads"
     network = f"name --seed --directory {compute}"
 
-    def command(name: str, function, text: str, shared: str = ""):
-        """Add a command: a function or "module:function", its help, and shared options."""
-        added = commands.add_parser(name, help=text, description=text)
+    def command(function, shared: str = "", name: str = "", text: str = ""):
+        """Add a command: a function here, or "module:function" with a name and a help text."""
+        text = text or function.__doc__
+        added = commands.add_parser(name or function.__name__, help=text, description=text)
         added.set_defaults(function=function)
         for option in shared.split():
-            added.add_argument(option, **OPTIONS[option])
-        return added.add_argument
+            added.add_argument(option, **SHARED[option])
+        return added
 
-    add = command("run", run, "execute a notebook headless, with parameters")
+    add = command(run, "--cell-timeout").add_argument
     add("notebook")
     add("-p", "--parameter", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"))
     add("--output", metavar="FILE", help="default: reports/ and the notebook's name")
     add("--html", metavar="FILE", help="also write one page that opens in any browser")
-    add("--cell-timeout", type=positive, metavar="SECONDS", help="default: no limit")
 
-    text = "run a list of notebooks, a process for each"
-    add = command("batch", "itekit.batch:batch_command", text, "--dask --threads")
+    text, shared = "Run a list of notebooks, a process for each.", "--cell-timeout --dask --threads"
+    add = command("itekit.batch:batch_command", shared, "batch", text).add_argument
     add("list", help="a TOML file (its form: itekit/batch.py)")
     add("--workers", type=count, default=1, help="runs at a time; default: 1")
-    add("--cell-timeout", type=positive, metavar="SECONDS", help="default: no limit")
     add("--output", metavar="DIR", help="default: runs/batch/ and the list's name")
     add("--dry-run", action="store_true", help="check the list; say what would run")
 
-    add = command("train", train, "train an experiment, or resume it", network)
+    add = command(train, network).add_argument
     add("--publish", action="store_true", help="copy the finished run to data/")
     add("--precision", choices=("float32", "bfloat16"), help="default: bfloat16 on cuda only")
     add("--compile", action=argparse.BooleanOptionalAction, help="default: on cuda only")
 
-    network += " --checkpoint"
-    add = command("evaluate", evaluate, "evaluate a trained experiment", network)
+    add = command(evaluate, f"{network} --checkpoint").add_argument
     add("--rope-base", type=positive, metavar="BASE", help="of the rotary positions")
     add("--search", help="of copies: greedy (the default) or published, as the paper's code does")
 
-    add = command("redraw", redraw, "solve with several random embeddings, and verify", network)
+    add = command(redraw, f"{network} --checkpoint").add_argument
     add("--tries", type=count, default=10, help="default: 10")
 
-    add = command("search", search, "go on with the copying search", f"{compute} --dask")
+    add = command(search, f"{compute} --directory --dask").add_argument
     add("--workers", type=count, default=1, help="settings at a time; default: 1")
     add("--only", type=at_least(0), metavar="N", help="at most N settings")
-    add("--directory", metavar="DIR", help="of the result; default: data/results")
     add("--folder", metavar="DIR", help="of checkpoints; default: runs/search")
 
-    add = command(
-        "generate", generate, "generate a set of solved problems", "--scale --seed --dask"
-    )
+    made = command(generate, "--scale --seed --dask")
+    add = made.add_mutually_exclusive_group(required=True).add_argument
     add("name", nargs="?", help="a set, such as ltl35 (the command sets lists them)")
-    add("--workers", type=count, help="processes; default: one for each core")
-    add("--output", metavar="DIR", help="default: runs/sets/NAME-SCALE")
     add("--from-manifest", metavar="FILE", help="make this set again, and compare")
+    made.add_argument("--workers", type=count, help="processes; default: one for each core")
+    made.add_argument("--output", metavar="DIR", help="default: runs/sets/NAME-SCALE")
 
-    command("sets", sets, "list the sets of solved problems")
-    text, function = "measure how long Spot takes to solve", "itekit.datasets.solving_time"
-    command("solving-time", f"{function}:measure_command", text, "--scale --seed --directory")
-    text = "measure what the embeddings cost"
-    command("efficiency", efficiency, text, f"{compute} --directory")
+    command(sets)
+    command(efficiency, f"{compute} --directory").set_defaults(threads=1)  # a processor's time
+    place, text = "itekit.datasets.solving_time", "Measure how long Spot takes to solve."
+    command(f"{place}:measure_command", "--scale --seed --directory", "solving-time", text)
 
-    text = "evaluate a language model on the same problems"
-    add = command("llm", "itekit.llm:llm_command", text, "--scale --directory")
+    text = "Evaluate a language model on the same problems."
+    add = command("itekit.llm:llm_command", "--scale --directory", "llm", text).add_argument
     add("task", choices=("ltl", "prop"))
     add("--base-url", metavar="URL", help="a server; default: the offline model")
     add("--model", metavar="NAME", help="as that server calls it")
@@ -261,24 +238,25 @@ def make_parser() -> Parser:
     add("--timeout", type=positive, default=120, metavar="S", help="default: 120")
     add("--parallel", type=count, default=1, help="questions at a time; default: 1")
     add("--threads", type=count, default=1, help="of the offline model; default: 1")
-    command("doctor", "itekit.doctor:main", "say what works here, and how to mend the rest")
+    command("itekit.doctor:main", "", "doctor", "Say what works here, and how to mend the rest.")
     return parser
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; return its exit code."""
     arguments = make_parser().parse_args(argv)
+    function = arguments.function
     try:
-        function = arguments.function
         function = pkgutil.resolve_name(function) if isinstance(function, str) else function
         return function(arguments)
-    except (ValueError, OSError, ImportError, RuntimeError) as error:
-        code = 1 if isinstance(error, RuntimeError) else 2
-        print(f"itekit {arguments.command}: {' '.join(str(error).split())}", file=sys.stderr)
-        return code
+    except RuntimeError as error:
+        code, said = 1, str(error)
+    except (ValueError, OSError, ImportError) as error:
+        code, said = 2, str(error)
     except KeyboardInterrupt:
-        print(f"itekit {arguments.command}: interrupted", file=sys.stderr)
-        return 130
+        code, said = 130, "interrupted"
+    print(f"itekit {arguments.command}: {' '.join(said.split())}", file=sys.stderr)
+    return code
 
 
 if __name__ == "__main__":
