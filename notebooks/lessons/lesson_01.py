@@ -61,15 +61,13 @@ def _judge_complete(answer, mapping, alphabet):
     for old, new in mapping.items():
         if answer[old] != new:
             return f"{old!r} has to become {new!r}, as the map says; it becomes {answer[old]!r}"
-    for i, one in enumerate(alphabet):
-        for other in alphabet[i + 1 :]:
-            if answer[one] == answer[other]:
-                return f"{one!r} and {other!r} both become {answer[one]!r}: two names merge"
-    if strange := set(answer.values()) - set(alphabet):
-        return f"{sorted(strange)} is not in the alphabet"
-    for name in alphabet:
-        if name not in mapping and name not in mapping.values() and answer[name] != name:
-            return f"nothing forces {name!r} to change, and it becomes {answer[name]!r}"
+    for old, new in answer.items():
+        if new not in alphabet:
+            return f"{old!r} becomes {new!r}, which is not in the alphabet"
+        if [*answer.values()].count(new) > 1:
+            return f"two names become {new!r}: they merge"
+        if old != new and old not in {*mapping, *mapping.values()}:
+            return f"nothing forces {old!r} to change, and it becomes {new!r}"
     return None
 
 
@@ -87,18 +85,17 @@ check_complete = Exercise(
     judge=_judge_complete,
 )
 check_complete.mistakes = {
-    lambda mapping, alphabet: {name: mapping.get(name, name) for name in alphabet}: "names that "
-    "the map does not mention stay, also where their name has been given away. A name that lost "
-    "its place has to take one that became free.",
+    lambda mapping, alphabet: {name: name for name in alphabet} | mapping: "names that the map "
+    "does not mention stay, though their name may be given away. Those take one that became free.",
     lambda mapping, alphabet: (
         {name: name for name in alphabet} | {n: o for o, n in mapping.items()} | mapping
-    ): "each arrow is turned round to send the new name back. That works for swaps, not for "
-    "chains: with a → b and b → c, it is c that takes the name a.",
+    ): "each new name is sent back to the old one. That works for swaps, not for chains: with "
+    "a → b and b → c, it is c that takes the name a.",
 }
 
 
 def _by(order, *halves):
-    """Both halves with the names in this order called a, b, c, ..."""
+    """The halves with the names in this order called a, b, c, ..."""
     return tuple(replaced(half, dict(zip(order, NAMES, strict=False))) for half in halves)
 
 
@@ -114,27 +111,25 @@ check_canonical_pair = Exercise(
 )
 check_canonical_pair.mistakes = {
     lambda *halves: tuple(_by(used_tokens(half, NAMES), half)[0] for half in halves): "each half "
-    "is renamed by itself. One renaming has to serve both, or the answer is about other letters "
-    "than the question.",
-    lambda s, t: _by(used_tokens(s, NAMES), s, t): "a letter that stands in the target only gets "
-    "no new name, and may merge with one that has been given away.",
+    "is renamed by itself, so the answer is about other letters than the question. Use one map.",
+    lambda s, t: _by(used_tokens(s, NAMES), s, t): "a letter of the target only gets no new name, "
+    "and may merge with one that has been given away.",
     lambda s, t: one_by_one(zip(used_tokens(s + t, NAMES), NAMES, strict=False), s, t): "letters "
-    "are replaced one after the other, so that a new name is renamed again (part 1). Rename all "
-    "letters at once.",
-    lambda s, t: _by(sorted(used_tokens(s + t, NAMES)), s, t): "letters are numbered in the order "
-    "of the alphabet: an order of names, which a canonical form has to get rid of.",
+    "are replaced one by one, so a new name is renamed again (part 1). Rename all at once.",
+    lambda s, t: _by(sorted(used_tokens(s + t, NAMES)), s, t): "letters are numbered by the "
+    "alphabet: an order of names, which a canonical form has to get rid of.",
 }
 
 
-def _walk(s, t, forth):
+def _one_map(s, t, forth):
     """Both terms at once, with a map from names of s to those of t, and none back."""
     match s, t:
         case str(), str():
             return forth.get(s, s) == t
         case ("λ", x, f), ("λ", y, g):
-            return _walk(f, g, forth | {x: y})
+            return _one_map(f, g, forth | {x: y})
         case (f, a), (g, b):
-            return _walk(f, g, forth) and _walk(a, b, forth)
+            return _one_map(f, g, forth) and _one_map(a, b, forth)
     return False
 
 
@@ -144,25 +139,22 @@ def _nameless(term):
     return tuple(map(_nameless, term[2:] if term[0] == "λ" else term))
 
 
-def _cases_two_terms(rng):
-    yield "x", "y"
-    yield ("λ", "x", ("λ", "y", "x")), ("λ", "z", ("λ", "z", "z"))
-    for _ in range(120):
-        term = random_term(rng, rng.randint(2, 6))
-        yield term, rebound(rng, term, {})
-    for _ in range(20):
-        yield random_term(rng, 3), random_term(rng, 3)
+def _two_terms(rng):
+    term = random_term(rng, rng.randint(2, 6))
+    return term, rebound(rng, term, {}) if rng.random() < 0.9 else random_term(rng, 3)
 
 
 check_equal_up_to_names = Exercise(
-    "equal_up_to_names", lambda s, t: de_bruijn(s) == de_bruijn(t), _cases_two_terms
+    "equal_up_to_names",
+    lambda s, t: de_bruijn(s) == de_bruijn(t),
+    many(140, _two_terms, ("x", "y"), (("λ", "x", ("λ", "y", "x")), ("λ", "z", ("λ", "z", "z")))),
 )
 check_equal_up_to_names.mistakes = {
     lambda s, t: s == t: "this compares the text; bound variables may have other names.",
     lambda s, t: _nameless(s) == _nameless(t): "the same tree is not enough: the links from "
     "variables to their binders count too.",
-    lambda s, t: _walk(s, t, {}): "one map, from the names of s to those of t, lets two variables "
-    "become one: λx.λy.x and λz.λz.z pass. Keep a map back as well.",
+    lambda s, t: _one_map(s, t, {}): "one map, from the names of s to those of t, lets two "
+    "variables become one: λx.λy.x and λz.λz.z pass. Keep a map back as well.",
 }
 check_equal_up_to_names.signs = {
     lambda answer, expected, s, t: answer and isinstance(s, str): "these are free variables: they "
@@ -171,10 +163,7 @@ check_equal_up_to_names.signs = {
 
 
 def _naive(term, name, new, stop=()):
-    """term[name := new], where `new` may be captured by a binder of its name.
-
-    Nothing is put in under the binders in `stop`.
-    """
+    """term[name := new], never under a binder in `stop`; elsewhere `new` may be captured."""
     match term:
         case str():
             return new if term == name else term
@@ -186,19 +175,19 @@ def _naive(term, name, new, stop=()):
 def substitute(term, name: str, new: str):
     """term[name := new] without capture: a binder called `new` is renamed first."""
     match term:
-        case str():
-            return new if term == name else term
-        case ("λ", x, body):
+        case ("λ", x, body) if x != name:
             if x == new:
                 x, body = "other_" + new, _naive(body, new, "other_" + new)
-            return term if x == name else ("λ", x, substitute(body, name, new))
-    return tuple(substitute(part, name, new) for part in term)
+            return ("λ", x, substitute(body, name, new))
+        case (function, argument):
+            return (substitute(function, name, new), substitute(argument, name, new))
+    return _naive(term, name, new)
 
 
 def _everywhere(term, name, new):
     if isinstance(term, str):
         return new if term == name else term
-    return tuple(part if part == "λ" else _everywhere(part, name, new) for part in term)
+    return tuple(_everywhere(part, name, new) for part in term)
 
 
 def _judge_substitute(answer, *arguments):
@@ -210,7 +199,6 @@ _CROWDED = (  # no name is always fresh
     (("λ", "y", ("x", (a, (b, (c, (d, e)))))), "x", "y")
     for a, b, c, d, e in ("abcde", "fghij", "klmno", "pqrst", "uvwza")
 )
-
 check_substitute = Exercise(
     "substitute",
     substitute,

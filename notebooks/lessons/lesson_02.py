@@ -35,10 +35,8 @@ check_integer_of = Exercise("integer_of", _integer_of, many(40, _vector))
 check_integer_of.mistakes = {
     _base_three: "the digits are read right, but the integers step over the zero vector: beyond "
     "its place each vector has an integer that is one smaller.",
-    lambda vector: _integer_of(vector[::-1]): "the digits are read from the wrong end: the first "
-    "component is the most significant one.",
-    lambda vector: _base_three([c - 1 for c in vector]): "a component is a digit minus one, so a "
-    "digit is a component plus one.",
+    lambda vector: _integer_of(vector[::-1]): "the first component is the most significant digit.",
+    lambda vector: _base_three([c - 1 for c in vector]): "a digit is a component plus one.",
     lambda vector: _base_three(vector) + (2 * _base_three(vector) >= 3 ** len(vector) - 1): (
         "drawing adds 1 from the zero vector's place on; on the way back it is taken away again."
     ),
@@ -69,14 +67,13 @@ def _judge_draw(answer, count, d, rng):
         return f"expected a list of {count} lists, found a value of type {type(answer).__name__}"
     if len(answer) != count:
         return f"expected {count} vectors, found {len(answer)}"
-    place = {}
-    for i, vector in enumerate(map(tuple, answer)):
+    for i, vector in enumerate(answer):
         if len(vector) != d or set(vector) - {-1, 0, 1}:
             return f"vector {i} should have {d} components -1, 0 or 1, and is {vector}"
         if not any(vector):
             return f"vector {i} is the zero vector, which has no direction"
-        if place.setdefault(vector, i) != i:
-            return f"vectors {place[vector]} and {i} are the same: two tokens look alike"
+        if (first := answer.index(vector)) < i:
+            return f"vectors {first} and {i} are the same: two tokens look alike"
     if count > 1 and rng.getstate() == random.Random(rng.start).getstate():
         return "rng was not asked for anything: the vectors have to be drawn with it"
     return None
@@ -95,8 +92,8 @@ def _nothing_stepped_over(count, d, rng):
 check_draw = Exercise("draw", _draw, many(60, _size), judge=_judge_draw)
 check_draw.mistakes = {
     lambda count, d, rng: [[rng.choice((-1, 0, 1)) for _ in range(d)] for _ in range(count)]: (
-        "every component is drawn by itself. Draw integers instead, without replacement, and turn "
-        "them into vectors."
+        "every component is drawn by itself. Draw integers without replacement, and turn them "
+        "into vectors."
     ),
     _nothing_stepped_over: "the integers are different, but nothing steps over the one whose "
     "digits are all 1.",
@@ -126,13 +123,9 @@ check_dimensions.mistakes = {
     "logarithm is rounded down, and the set is too small: round up.",
     lambda method, count: _logarithm(count, 3 if method == POINTS else 2): "neighboring points "
     "lack the zero vector: d dimensions hold 3^d - 1 of them.",
-    lambda method, count: _logarithm(count, 2): "both sets are treated as hypercube vertices. "
-    "Neighboring points have three values a component.",
+    lambda method, count: _logarithm(count, 2): "neighboring points have three values a component.",
 }
 check_dimensions.signs = {
-    lambda answer, expected, method, count: (
-        answer >= 1 and (sampling_set_size(method, answer) or 0) >= count
-    ): "that many dimensions are enough, but fewer would do.",
-    lambda answer, expected, method, count: answer < expected: "that many dimensions are too few: "
-    "their set holds fewer vectors than that.",
+    lambda answer, expected, method, count: answer > expected: "fewer dimensions would do.",
+    lambda answer, expected, method, count: answer < expected: "that many dimensions are too few.",
 }

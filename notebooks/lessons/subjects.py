@@ -1,18 +1,18 @@
 """What the explorer asks: a model on its task, a problem, a renaming, a random draw; and judges.
 
-Problems and answers are text of one character a token: strings to copy, formulas with their traces
-or assignments. Names are the interchangeable tokens: characters, atomic propositions. Nothing here
-needs the panel: a notebook asks the same for readers without a running kernel.
+Problems and answers are text of one character a token. Names are the interchangeable tokens:
+characters, atomic propositions. Nothing here needs the panel.
 
 Paper, sections "Embedding matrix", "Alpha-Covariance", "LTL Solving".
 """
 
 import math
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,7 +42,7 @@ from itekit.tasks.copying import strings_with_unique
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, TIME_OUT
 from itekit.training import Network
 from itekit.workers import Pool, call
-from lessons.copies import LONGEST, copies
+from lessons.copies import LONGEST, check_text, copies
 
 TASKS = {"copying": "copying", "ltl": "LTL", "propositional": "propositional logic"}
 EXAMPLES = {"ltl": "a & (c U b)", "propositional": "(a | b) & (b ^ c)"}
@@ -59,14 +59,13 @@ def task_of(network: Network) -> str:
 
 
 class Subject:
-    """A network on its task: copying; see `LogicSubject`.
+    """A network in evaluation mode on its task: copying; see `LogicSubject`.
 
     Attributes:
-        network: in evaluation mode.
         vocabulary: what the network can read.
         names: those that a reader may use; the network may have no embedding for some.
         is_random: whether the embedding has random parts.
-        task, noun, example: the task, what a problem is called, and the first one shown.
+        noun, example: what a problem is called, and the first one shown.
     """
 
     noun, example = "string", "abcfghxyz"
@@ -103,21 +102,9 @@ class Subject:
         return renaming, renaming.inverse()(self.answers([renaming(problem)], draw)[0])
 
     def read(self, text: str) -> str:
-        """The problem that was typed.
-
-        Raises:
-            FormulaError: what is wrong, and where.
-            ValueError: it is too large.
-        """
+        """The problem that was typed; ValueError: what is wrong, and where."""
         problem = text.strip()
-        if not problem:
-            raise FormulaError(text, 0, "nothing", "a string of one character or more")
-        for place, character in enumerate(problem[: LONGEST + 1]):
-            if place == LONGEST:
-                raise FormulaError(problem, place, quoted(character), f"at most {LONGEST} here")
-            if character not in self.names:
-                names = " ".join(self.names)
-                raise FormulaError(problem, place, quoted(character), f"one of {names}")
+        check_text(problem, self.experiment.test_vocabulary)
         return problem
 
     def random(self, rng: np.random.Generator) -> str:
@@ -172,8 +159,7 @@ class LogicSubject(Subject):
         if self.remark(text):
             problem = to_prefix(formula.core()).replace("!!", "")  # as in no formula of training
         if len(problem) > LONGEST:
-            typed = f" ({formula.size} as typed)" * (len(problem) > formula.size)
-            raise ValueError(f"{len(problem)} tokens to read{typed}: at most {LONGEST} here")
+            raise ValueError(f"{len(problem)} tokens to read: at most {LONGEST} here")
         return problem
 
     def remark(self, text: str) -> str:
@@ -228,11 +214,7 @@ class Model:
 
     @cached_property
     def subject(self) -> Subject:
-        """The network on its task; loaded when it is first asked for.
-
-        Raises:
-            CheckpointError: the file is missing or damaged.
-        """
+        """The network on its task, loaded when first asked for; CheckpointError: a damaged file."""
         network = Network.load(self.source) if isinstance(self.source, Path) else self.source
         return (Subject if self.task == "copying" else LogicSubject)(network)
 
@@ -240,32 +222,25 @@ class Model:
 def shipped_models(folder: Path = CHECKPOINTS) -> list[Model]:
     """The checkpoints of a folder that have known names, by name, then scale and seed."""
     found, tasks = [], {prefix: task for task, prefix in PREFIXES.items()}
-    for name in NAMES:
-        for scale in SCALES[::-1]:
-            start = f"{name.replace('/', '-')}-{scale}-s"
-            files = {path.stem.removeprefix(start): path for path in folder.glob(f"{start}*")}
-            for seed in sorted(int(text) for text in files if text.isdigit()):
-                label = f"{name}, {scale} size" + f", seed {seed}" * (seed > 0)
-                task = tasks.get(re.split("[-/]", name)[0], "copying")
-                found.append(Model(label, task, files[str(seed)]))
+    for name, scale in product(NAMES, SCALES[::-1]):
+        start = f"{name.replace('/', '-')}-{scale}-s"
+        files = {path.stem.removeprefix(start): path for path in folder.glob(f"{start}*")}
+        for seed in sorted(int(text) for text in files if text.isdigit()):
+            label = f"{name}, {scale} size" + f", seed {seed}" * (seed > 0)
+            task = tasks.get(re.split("[-/]", name)[0], "copying")
+            found.append(Model(label, task, files[str(seed)]))
     return found
 
 
-def given_models(networks: Mapping[str, Network]) -> list[Model]:
-    """Networks that are in memory, by the name to show."""
-    return [Model(name, task_of(network), network) for name, network in networks.items()]
-
-
 class Judge:
-    """Labels of formulas and verdicts on answers, remembered; `close` ends the process.
+    """Labels of formulas and verdicts on answers, remembered.
 
-    Spot and py-aiger are asked in a process of their own, which ends with a question that takes too
-    long; the next question starts another.
+    Spot and py-aiger are asked in a process of their own, which a question that takes too long, or
+    `close`, ends; the next question starts another.
     """
 
     def __init__(self) -> None:
-        self._pool = Pool(1)
-        self._known: dict[tuple, object] = {}
+        self._pool, self._known = Pool(1), {}
 
     def label(self, task: str, problem: str) -> str | None:
         """A right answer; None if there is none, "time-out" if that is not known."""
@@ -282,7 +257,7 @@ class Judge:
         return EMPTY if empty else verdict
 
     def close(self) -> None:
-        """End the process; the next question starts a new one."""
+        """End the process."""
         self._pool.close()
 
     def _ask(self, task: str, function: str, *values):
@@ -297,10 +272,9 @@ class Question:
     """One setting of the explorer, and what the network answers to it.
 
     Attributes:
-        problem: as `Subject.read` gives it.
         renaming: of the problem's names, applied before the network sees it.
         draw: number of the random draw of the embedding.
-        remark: what a reader should know about how the problem was read.
+        remark: see `Subject.remark`.
     """
 
     subject: Subject
@@ -322,9 +296,7 @@ class Question:
     @cached_property
     def plain_answer(self) -> str:
         """The answer to the problem as it is, without the renaming."""
-        if self.asked == self.problem:
-            return self.answer
-        return self.subject.answers([self.problem], self.draw)[0]
+        return Question(self.subject, self.problem, draw=self.draw).answer
 
 
 class Attempt(NamedTuple):
@@ -347,12 +319,9 @@ def attempts(question: Question, judge: Judge, most: int) -> Iterator[Attempt]:
 
 
 def renamings_of(subject: Subject, problem: str, variants: int = VARIANTS) -> list[Renaming]:
-    """All renamings of the problem to names that the network can read, or random ones of them.
+    """The renamings under which `evaluation.covariance` asks the problem: all, or random ones.
 
-    They are those on which `evaluation.covariance` measures it.
-
-    Raises:
-        ValueError: the problem has no names, or more than the network can read.
+    ValueError: the problem has no names, or more than the network can read.
     """
     used, names = subject.used(problem), subject.readable_names
     if not used:
@@ -364,17 +333,14 @@ def renamings_of(subject: Subject, problem: str, variants: int = VARIANTS) -> li
 
 @dataclass
 class Groups:
-    """The answers to one problem under many renamings, in groups that are the same once undone.
-
-    The groups are alpha-covariance as a picture: 1 - (groups - 1) / (renamings - 1).
-    """
+    """The answers to one problem under many renamings, in groups that are the same once undone."""
 
     undone: list[str] = field(default_factory=list)  # one for each renaming so far
     compared: list[Hashable] = field(default_factory=list)  # what each of them is compared as
 
     def sorted(self) -> list[tuple[str, list[int]]]:
         """The first answer of each group and the numbers of its renamings, the largest first."""
-        members: dict[Hashable, list[int]] = {}
+        members = {}
         for number, value in enumerate(self.compared):
             members.setdefault(value, []).append(number)
         groups = sorted(members.values(), key=len, reverse=True)
