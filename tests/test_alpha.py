@@ -1,7 +1,6 @@
 """Renamings: group laws, brute-force alpha-equivalence, counts, and the paper's worked examples."""
 
 import itertools
-import math
 from collections import Counter
 
 import numpy as np
@@ -65,34 +64,22 @@ def test_equal_bijections_are_equal_whatever_they_came_from():
     r = Renaming({"a": "b", "b": "a", "c": "c"})
     assert r == Renaming({"a": "b"}) and len({r, Renaming({"b": "a"})}) == 1
     assert r != Renaming({"a": "c"})
-    with pytest.raises(AttributeError):
-        r.mapping = {}
-
-
-def test_names_longer_than_one_character():
-    r = Renaming({"a": "p10"})
-    assert r(["&", "a", "p10"]) == ["&", "p10", "a"]
+    long = Renaming({"a": "p10"})
+    assert long(["&", "a", "p10"]) == ["&", "p10", "a"]
     with pytest.raises(ValueError, match="'p10' does not fit in a string"):
-        r("&ab")
+        long("&ab")
 
 
-@pytest.mark.parametrize(
-    ("mapping", "interchangeable", "message"),
-    [
+def test_bad_mappings_are_named():
+    for mapping, interchangeable, message in [
         ({"a": "c", "b": "c"}, None, "'a' and 'b' both become 'c'"),
         ({"a": "&"}, "abc", "'&' is not interchangeable"),
-        ({"&": "a"}, "abc", "'&' is not interchangeable"),
-        ({"a": "x"}, ("ab", "xy"), "'a' is not interchangeable"),  # two tokens, not two classes
         ({"a": "x"}, (("a", "b"), ("x", "y")), "'a' and 'x' are in different"),
         ({"a": "b"}, (("a", "b"), ("b", "y")), "'b' is in two interchangeable classes"),
-        ({"a": "b"}, ("a", ("b",)), "mixed"),
         ({"a": ""}, None, "non-empty string"),
-        ({"a": 1}, None, "found 1"),
-    ],
-)
-def test_bad_mappings_are_named(mapping, interchangeable, message):
-    with pytest.raises(ValueError, match=message):
-        Renaming(mapping, interchangeable)
+    ]:
+        with pytest.raises(ValueError, match=message):
+            Renaming(mapping, interchangeable)
 
 
 # The paper's example
@@ -111,6 +98,8 @@ def test_the_papers_pairs():
     assert not alpha_equivalent_pairs(pair, crossed, "abcd")
     # d is a letter of the larger vocabulary only
     assert not alpha_equivalent_pairs(pair, ("&cXd", "c;d;{1}"), "abc")
+    # a shorter input with a longer output is another pair
+    assert not alpha_equivalent_pairs(("ab", "c"), ("a", "bc"), LETTERS)
 
 
 # Alpha-equivalence and the canonical form
@@ -131,13 +120,6 @@ def test_pairs_need_one_renaming_for_both_halves(a, b, c, d, r, s):
         assert alpha_equivalent_pairs((a, b), other, LETTERS) == found
 
 
-def test_fixed_tokens_are_never_renamed():
-    for a, b in [("&a", "Xa"), ("&&a", "XXb"), ("&a", "ab"), ("ab", "a&")]:
-        assert not alpha_equivalent(a, b, LETTERS)
-    # a shorter input with a longer output is another pair
-    assert not alpha_equivalent_pairs(("ab", "c"), ("a", "bc"), LETTERS)
-
-
 @given(strings)
 def test_the_canonical_form_takes_the_first_names_and_stays(tokens):
     form = canonical(tokens, LETTERS, LETTERS)
@@ -150,36 +132,22 @@ def test_canonical_renaming_serves_both_halves_without_merging():
     formula, label = "&dX&ba", "b;a"
     r = canonical_renaming(label + formula, LETTERS, LETTERS)
     assert r.apply_pair(formula, label) == ("&cX&ab", "a;b")
-
-
-def test_names_for_the_canonical_form():
     assert canonical("&dXa", ["c", "b"], LETTERS) == "&cXb"
     with pytest.raises(ValueError, match="no name is left for 'c'"):
         canonical("abc", "ab", LETTERS)
-    with pytest.raises(ValueError, match="'&' is not interchangeable"):
-        canonical("abc", "&ab", LETTERS)
-    with pytest.raises(ValueError, match="'b' stands twice among the names"):
-        canonical("abc", "abb", LETTERS)
-
-
-def test_two_classes_are_renamed_separately():
-    classes = (("a", "b"), ("x", "y"))
+    classes = (("a", "b"), ("x", "y"))  # are renamed separately
     assert canonical("ybxa+", "abxy", classes) == "xayb+"
-    assert alpha_equivalent("ax", "by", classes)
-    assert not alpha_equivalent("ax", "xa", classes)
-    assert alpha_equivalent("ax", "xa", "abxy")
+    assert alpha_equivalent("ax", "by", classes) and not alpha_equivalent("ax", "xa", classes)
 
 
 # Enumeration and sampling
 
 
-@pytest.mark.parametrize(("n", "k"), [(0, 0), (3, 0), (3, 1), (4, 3), (5, 5), (6, 2)])
-def test_all_renamings_are_the_injections_in_order(n, k):
-    available, used = "pqrstu"[:n], "abcde"[:k]
-    images = ["".join(r(used)) for r in all_renamings(used, available)]
-    assert images == sorted(set(images))
-    assert len(images) == math.perm(n, k)
-    assert all(len(set(image)) == k and set(image) <= set(available) for image in images)
+def test_all_renamings_are_the_injections_in_order():
+    for n, k in [(0, 0), (3, 0), (3, 1), (4, 3), (5, 5)]:
+        available, used = "pqrstu"[:n], "abcde"[:k]
+        images = ["".join(r(used)) for r in all_renamings(used, available)]
+        assert images == ["".join(image) for image in itertools.permutations(available, k)]
 
 
 @given(st.integers(0, 5), st.integers(0, 5), st.integers(0, 2**32 - 1), st.data())
@@ -203,30 +171,24 @@ def test_sampling_is_uniform_over_renamings_and_orders():
     assert chi_square < 58.3  # 29 degrees of freedom, 0.1 per cent
 
 
-@pytest.mark.parametrize("used", [10, 40])  # P(60, 10) is about 2.7e17, P(60, 40) about 3e63
-def test_sampling_from_sets_too_large_to_list(used):
-    names = [f"p{number}" for number in range(60)]
-    sample = sample_renamings(names[:used], names, 500, np.random.default_rng(1))
-    images = [tuple(r(names[:used])) for r in sample]
-    assert len(set(images)) == 500 and all(len(set(image)) == used for image in images)
+def test_sampling_from_a_set_too_large_to_list():
+    names = [f"p{number}" for number in range(60)]  # P(60, 40) is about 3e63
+    sample = sample_renamings(names[:40], names, 500, np.random.default_rng(1))
+    images = [tuple(r(names[:40])) for r in sample]
+    assert len(set(images)) == 500 and all(len(set(image)) == 40 for image in images)
     firsts = Counter(image[0] for image in images)
     assert len(firsts) == 60 and max(firsts.values()) < 30  # 500 draws over 60 names
 
 
 def test_more_than_there_are():
     rng = np.random.default_rng(0)
-    assert len(sample_renamings("ab", "abc", 6, rng)) == 6
-    with pytest.raises(ValueError, match="7 distinct renamings asked for, but there are 6"):
-        sample_renamings("ab", "abc", 7, rng)
-    with pytest.raises(ValueError, match="-1 distinct"):
-        sample_renamings("ab", "abc", -1, rng)
-    for function in (all_renamings, lambda *sides: sample_renamings(*sides, 0, rng)):
-        with pytest.raises(ValueError, match="3 used tokens cannot be renamed to 2"):
-            function("abc", "ab")
-        with pytest.raises(ValueError, match="'a' stands twice among the used"):
-            function("aa", "abc")
-        with pytest.raises(ValueError, match="'c' stands twice among the available"):
-            function("a", "abcc")
+    for count in (7, -1):
+        with pytest.raises(ValueError, match=f"{count} distinct renamings asked for, but there"):
+            sample_renamings("ab", "abc", count, rng)
+    with pytest.raises(ValueError, match="3 used tokens cannot be renamed to 2"):
+        all_renamings("abc", "ab")
+    with pytest.raises(ValueError, match="'a' stands twice among the used"):
+        sample_renamings("aa", "abc", 0, rng)
 
 
 # Alpha-covariance
@@ -234,11 +196,9 @@ def test_more_than_there_are():
 
 @given(strings.filter(lambda text: any(letter in text for letter in LETTERS)))
 def test_extremes_of_alpha_covariance(text):
-    group = every_renaming()
-    covariant = [r.inverse()(r(text)) for r in group]  # the model that copies
-    assert alpha_covariance(covariant) == 1.0
-    stubborn = [r.inverse()("abcd") for r in group]  # the model that always says the same
-    assert alpha_covariance(stubborn) == 0.0
+    copied = [r.inverse()(r(text)) for r in every_renaming()]
+    always_the_same = [r.inverse()("abcd") for r in every_renaming()]
+    assert alpha_covariance(copied) == 1.0 and alpha_covariance(always_the_same) == 0.0
 
 
 def test_alpha_covariance_by_hand():
