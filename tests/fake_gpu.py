@@ -12,6 +12,8 @@ from unittest import mock
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from itekit import random_vectors
+
 DEVICE = torch.device("cuda" if torch.backends.cuda.is_built() else "meta")
 autocast = torch.autocast
 
@@ -26,8 +28,11 @@ def _autocast(device: str, *settings, **named):
 @contextmanager
 def fake_gpu() -> Iterator[torch.device]:
     """A fake device, for code that runs within."""
-    with FakeTensorMode(allow_non_fake_inputs=True), mock.patch("torch.autocast", _autocast):
-        yield DEVICE
+    try:
+        with FakeTensorMode(allow_non_fake_inputs=True), mock.patch("torch.autocast", _autocast):
+            yield DEVICE
+    finally:
+        random_vectors._powers.cache_clear()  # no fake tensors for later tests
 
 
 def moved(module: torch.nn.Module, device: torch.device) -> torch.nn.Module:
