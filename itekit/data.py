@@ -19,6 +19,7 @@ from torch.nn.functional import pad
 
 from itekit.alpha import canonical_renaming
 from itekit.datasets.sets import read_set
+from itekit.embeddings import send
 from itekit.experiments import CopyingExperiment, Experiment
 from itekit.tasks.copying import CopyingData
 from itekit.vocabulary import UnknownTokenError, Vocabulary
@@ -79,13 +80,6 @@ class Batch:
             raise ValueError(f"a batch of length {columns} does not fit {among} positions")
         chosen = torch.randperm(among, generator=generator)[:columns]
         return replace(self, positions=chosen.sort().values)
-
-
-def send(x: Tensor, device: torch.device | str) -> Tensor:
-    """x on a device; from the CPU to a GPU through pinned memory, without waiting."""
-    if torch.device(device).type == "cuda" and torch.cuda.is_available() and not x.is_cuda:
-        x = x.pin_memory()
-    return x.to(device, non_blocking=True)
 
 
 def with_end(tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:

@@ -30,10 +30,11 @@ def _check_vocabulary(vocabulary: Vocabulary, learned_count: int, classes: int) 
         )
 
 
-def _sent(drawn: Tensor, device: torch.device) -> Tensor:
-    """What was drawn on the CPU, on a device; a GPU does not wait for it."""
-    drawn = drawn.pin_memory() if device.type == "cuda" else drawn
-    return drawn.to(device, non_blocking=True)
+def send(x: Tensor, device: torch.device | str) -> Tensor:
+    """x on a device; from the CPU to a GPU through pinned memory, without waiting."""
+    if torch.device(device).type == "cuda" and torch.cuda.is_available() and not x.is_cuda:
+        x = x.pin_memory()
+    return x.to(device, non_blocking=True)
 
 
 class DualPartEmbedding(nn.Module):
@@ -100,7 +101,7 @@ class DualPartEmbedding(nn.Module):
             for _ in range(copies)
             for size in vocabulary.class_sizes
         ]
-        random = _sent(torch.cat(drawn), learned.device).to(learned).unflatten(0, (copies, -1))
+        random = send(torch.cat(drawn), learned.device).to(learned).unflatten(0, (copies, -1))
         if self.f_bn:
             learned, shared, random = (normalize(x, dim=-1) for x in (learned, shared, random))
         sizes = zip(shared, vocabulary.class_sizes, strict=True)
@@ -168,7 +169,7 @@ class AlphaRenamingEmbedding(LearnedEmbedding):
                 order = torch.randperm(learned, generator=generator)
             rows.append(start + order[:wanted])
             start += learned
-        chosen = self.learned[_sent(torch.cat(rows), self.learned.device)]
+        chosen = self.learned[send(torch.cat(rows), self.learned.device)]
         return normalize(chosen, dim=-1) if self.f_fn else chosen
 
 
