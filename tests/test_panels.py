@@ -2,12 +2,9 @@
 
 import html
 import re
-import subprocess
-import sys
+from unittest.mock import Mock
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tiny import tiny_experiment, tiny_network
 
 from itekit.logic.formulas import MAX_DEPTH
@@ -35,7 +32,7 @@ def networks():
     return {name: tiny_network(f"copying-5-10/{name}") for name in ("plain", "proposed")}
 
 
-@pytest.fixture()
+@pytest.fixture
 def copying(monkeypatch):
     """A perfect copier in the place of decoding."""
     monkeypatch.setattr(module, "copy_strings", lambda network, U, batch: batch.source)
@@ -54,6 +51,15 @@ def text_of(panel) -> str:
 def figure_of(panel) -> dict:
     (output,) = panel.picture.outputs
     return output["data"]["application/vnd.plotly.v1+json"]
+
+
+def goes_on(panel, box, wrong, good, message='role="alert"'):
+    """Said inside, escaped and without a picture of something else; then all is well again."""
+    box.value = wrong
+    assert 'role="alert"' in panel.answer.value and message in html.unescape(panel.answer.value)
+    assert "<b>bold" not in panel.answer.value and panel.picture.outputs == ()
+    box.value = good
+    assert 'role="alert"' not in panel.answer.value and panel.picture.outputs
 
 
 # copying
@@ -82,14 +88,9 @@ def test_the_renaming_is_undone_before_copies_are_compared(networks, copying):
     assert "plain, renaming undone: ✗" in page and "proposed, renaming undone: ✓" in page
     panel = RenamingChooser(networks, "caba")
     assert [box.description for box in panel.boxes] == ["rename a", "rename b", "rename c"]
-    assert "nothing is renamed" in panel.answer.value and "plain, renaming undone: ✓" in text_of(
-        panel
-    )
-    panel.boxes[1].value = True
-    panel.boxes[0].value = True
-    assert "cfgf" in panel.answer.value
-    panel.boxes[0].value = panel.boxes[1].value = False
     assert "nothing is renamed" in panel.answer.value
+    panel.boxes[1].value = panel.boxes[0].value = True
+    assert "cfgf" in panel.answer.value
 
 
 def test_copy_explorer_answers_every_control(networks, copying):
@@ -112,28 +113,16 @@ def test_copy_explorer_answers_every_control(networks, copying):
     assert panel.text.value == "abxy"
 
 
-@pytest.mark.parametrize("wrong", ["", "a!b", "<b>bold</b>", "a" * 61, "é"])
-def test_copy_explorer_shows_errors_inside_and_goes_on(networks, copying, wrong):
+def test_copy_explorer_shows_errors_inside_and_goes_on(networks, copying, monkeypatch):
     panel = CopyExplorer(networks, "abxy")
-    panel.text.value = wrong
-    assert 'role="alert"' in panel.answer.value and "<b>bold" not in panel.answer.value
-    assert panel.picture.outputs == (), "no picture of another string stays"
+    for wrong in ("", "<b>bold</b>", "a" * 61):
+        goes_on(panel, panel.text, wrong, "ab")
+    panel.text.value = "a!b"
     panel.rename.click()
-    assert 'role="alert"' in panel.answer.value
-    panel.text.value = "ab"
-    assert 'role="alert"' not in panel.answer.value and panel.picture.outputs
-
-
-def test_an_unexpected_error_is_one_line_in_the_panel(networks, monkeypatch):
-    panel = CopyExplorer(networks, "abxy")
-
-    def broken(*_):
-        raise RuntimeError("out of luck")
-
-    monkeypatch.setattr(module, "copy_strings", broken)
-    panel.random_draw.value = 1
+    assert 'role="alert"' in panel.answer.value and panel.text.value == "a!b"
+    monkeypatch.setattr(module, "copy_strings", Mock(side_effect=RuntimeError("out of luck")))
+    panel.text.value = "abc"
     assert "RuntimeError: out of luck" in panel.answer.value
-    assert "Traceback" not in panel.answer.value
 
 
 # linear temporal logic
@@ -147,7 +136,6 @@ def test_trace_explorer_answers_every_control(here):
     panel.formula.value = "UaXb"
     assert "a U Xb ·" in panel.answer.value and "prefix UaXb" in panel.answer.value
     for number, (name, formula, trace) in enumerate(EXAMPLES, 1):
-        assert formula in panel.examples.options[number][0]
         panel.examples.value = number
         assert (panel.formula.value, panel.trace.value) == (formula, trace), name
         assert 'role="alert"' not in panel.answer.value
@@ -160,29 +148,14 @@ def test_trace_explorer_answers_every_control(here):
     assert "Nothing satisfies" in panel.answer.value and panel.picture.outputs == ()
 
 
-@pytest.mark.parametrize(
-    ("formula", "trace", "message"),
-    [
-        ("", "{1}", "no formula"),
-        ("a U", "{1}", "no formula"),
-        ("<b>", "{1}", "no formula"),
-        ("X" * (MAX_DEPTH + 1) + "a", "{1}", "inside each other"),
-        ("X" * 100 + "a", "{1}", "at most 80"),
-        ("a", "", "no trace"),
-        ("a", "a;{b", "no trace"),
-        ("a", "1;" * 40 + "{1}", "at most 30"),
-        ("a", "{0}", "stands for no word"),
-    ],
-)
-def test_trace_explorer_shows_errors_inside_and_goes_on(here, formula, trace, message):
-    panel = TraceExplorer()
-    panel.formula.value, panel.trace.value = formula, trace
-    page = panel.answer.value
-    assert 'role="alert"' in page and message in page and "<b>\n" not in page
-    assert panel.picture.outputs == (), "no picture of another trace stays"
-    panel.solve.click()
-    panel.formula.value, panel.trace.value = "a", "{a}"
-    assert 'role="alert"' not in panel.answer.value and panel.picture.outputs
+def test_trace_explorer_shows_errors_inside_and_goes_on(here):
+    panel = TraceExplorer("a", "{a}")
+    formulas = {"a U": "no formula", "<b>bold": "no formula", "X" * 100 + "a": "at most 80"}
+    for wrong, message in {**formulas, "X" * (MAX_DEPTH + 1) + "a": "inside each other"}.items():
+        goes_on(panel, panel.formula, wrong, "a", message)
+    traces = {"a;{b": "no trace", "1;" * 40 + "{1}": "at most 30", "{0}": "stands for no word"}
+    for wrong, message in traces.items():
+        goes_on(panel, panel.trace, wrong, "{a}", message)
     assert TraceExplorer("a U", "{").answer.value.count('role="alert"') == 2
 
 
@@ -225,7 +198,7 @@ def values_drawn(panel: AssignmentExplorer) -> dict[str, list[str]]:
 def test_assignment_explorer_answers_every_control():
     panel = AssignmentExplorer("|&a!b&bc", "b0")
     assert "incorrect: false under 2 of 4" in text_of(panel) and "(|&a!b&bc" in text_of(panel)
-    assert values_drawn(panel)["true"] == ["¬"] and "(|&a!b" not in panel.answer.value
+    assert values_drawn(panel)["true"] == ["¬"]
     panel.assignment.value = "a1b0"
     assert "correct: true under all 2" in text_of(panel)
     assert values_drawn(panel)["open"] == ["c"]
@@ -235,61 +208,44 @@ def test_assignment_explorer_answers_every_control():
     formula, label = panel.formula.value, panel.assignment.value
     assert formula != "|&a!b&bc" and check(formula, label) == "correct"
     assert "Renamed: a → " in panel.note.value
-    panel.notation.value = "infix"
-    assert "&" in panel.formula.value and "!" in panel.formula.value
-    assert f"({formula}, 8 tokens)" in text_of(panel), "the same formula in the other notation"
-    panel.formula.value = "p1 or q"
-    assert "position 3" in text_of(panel) and panel.note.value == ""
     panel.formula.value, panel.assignment.value = "p1 <-> !q", "p1 1 q 0"
-    assert "true" in text_of(panel) and "nothing is left free" in text_of(panel)
-    panel.notation.value, panel.formula.value = "prefix", "|a!a"
+    assert "nothing is left free" in text_of(panel) and panel.note.value == ""
+    panel.rename.click()
+    assert " <-> !" in panel.formula.value, "in the notation that was typed"
+    panel.formula.value = "|a!a"
     panel.label.click()
     assert panel.assignment.value == "" and "no label" in panel.note.value
     assert "correct: true under all 2" in text_of(panel)
 
 
-@given(st.sampled_from(["&ab", "|x!y", "^a=bz"]), st.integers(1, 4))
-def test_a_random_renaming_changes_the_formula_and_keeps_the_verdict(formula, times):
+@pytest.mark.parametrize("formula", ["&ab", "|x!y", "^a=bz"])
+def test_a_random_renaming_changes_the_formula_and_keeps_the_verdict(formula):
     panel = AssignmentExplorer(formula, f"{formula[1]}1")
-    for _ in range(times):
+    for _ in range(4):
         before, verdict = panel.formula.value, text_of(panel).split("verdict")[1].split(":")[0]
         panel.rename.click()
         assert panel.formula.value != before and verdict in text_of(panel)
 
 
-@pytest.mark.parametrize("wrong", ["", "a!b", "&a", "<b>bold</b>", "X a", "é", "a" * 300, "!1"])
-def test_wrong_formulas_are_said_inside_and_the_panel_goes_on(wrong):
+def test_assignment_explorer_shows_errors_inside_and_goes_on():
     panel = AssignmentExplorer("&ab", "a1")
-    panel.formula.value = wrong
-    assert 'role="alert"' in panel.answer.value and "<b>bold" not in panel.answer.value
-    assert (panel.picture.outputs == ()) == (wrong != "!1"), "no picture of another formula stays"
+    messages = {"<b>bold</b>": "no formula", "a & (b": "^", "X a": "no formula", "": "no formula"}
+    for wrong, message in messages.items():
+        goes_on(panel, panel.formula, wrong, "a & b", message)
+    goes_on(panel, panel.formula, "&" * 100 + "a" * 101, "&ab", "201 tokens: at most 200")
+    panel.formula.value = "!1"
     panel.rename.click()
-    assert 'role="alert"' in panel.answer.value
+    assert 'role="alert"' in panel.answer.value, "nothing to rename"
     panel.formula.value = "&ab"
-    assert 'role="alert"' not in panel.answer.value and panel.picture.outputs
-
-
-@pytest.mark.parametrize("wrong", ["a", "a2", "c1", "a1a0", "<i>1"])
-def test_wrong_assignments_are_invalid_and_the_tree_stays(wrong):
-    panel = AssignmentExplorer("&ab", "a1")
-    panel.assignment.value = wrong
-    assert "invalid assignment" in text_of(panel) and "<i>" not in panel.answer.value
-    assert not {"true", "false", "open"} & set(values_drawn(panel)), "the tree without values"
-    panel.rename.click()
-    assert panel.formula.value == "&ab", "nothing is renamed where one half is wrong"
+    for wrong in ("a", "a2", "c1", "a1a0", "<i>1"):
+        panel.assignment.value = wrong
+        assert "invalid assignment" in text_of(panel) and "<i>" not in panel.answer.value
+        assert not {"true", "false", "open"} & set(values_drawn(panel)), "the tree without values"
+        panel.rename.click()
+        assert panel.formula.value == "&ab", "nothing is renamed where one half is wrong"
     panel.label.click()
     assert "exact:" in text_of(panel)
-
-
-def test_what_else_is_said_of_typed_formulas():
     assert AssignmentExplorer("&a", "b").answer.value.count('role="alert"') == 2
-    panel = AssignmentExplorer("&ab", "a1b1")
-    panel.formula.value = "a & b"
-    assert "in prefix notation, but it is one in infix notation" in text_of(panel)
-    panel.formula.value = "a & (b"
-    assert "This is no formula:" in text_of(panel)
-    panel.formula.value = "&" * 100 + "a" * 101
-    assert "201 tokens: at most 200" in text_of(panel) and panel.picture.outputs == ()
 
 
 # language models
@@ -310,19 +266,9 @@ def test_ask_panel_sends_the_core_formula_and_says_what_is_wrong():
 
 
 def test_ask_panel_shows_the_reply_and_its_verdict():
-    class Model:
-        def ask(self, question):
-            return type("Reply", (), {"text": '{"trace": "cycle{a}"}'})
-
-    panel = AskPanel(Model(), "a")
+    model = Mock()
+    model.ask.return_value.text = '{"trace": "cycle{a}"}'
+    panel = AskPanel(model, "a")
     panel.button.click()
     panel.asking.join(60)
     assert "cycle{a}" in text_of(panel) and "verdict:  " in text_of(panel)
-
-
-def test_import_makes_no_widget_and_needs_no_spot():
-    code = (
-        "import ipywidgets.widgets.widget as w, lessons.panels, lessons.explorer, sys; "
-        "sys.exit(len(w._instances) + ('spot' in sys.modules))"
-    )
-    assert subprocess.run([sys.executable, "-W", "ignore", "-c", code]).returncode == 0

@@ -5,7 +5,6 @@ import itertools
 import re
 from itertools import product
 
-import numpy as np
 import pytest
 import spot
 from hypothesis import given, settings
@@ -16,7 +15,7 @@ from tiny import tiny_network
 
 from itekit.evaluation import GridEvaluation
 from itekit.logic import aiger_bridge
-from itekit.logic.formulas import PROPOSITION, PROPOSITIONAL, Formula, parse_prefix, proposition
+from itekit.logic.formulas import PROPOSITIONAL, Formula, parse_prefix, proposition
 from itekit.logic.infix import parse_infix
 from itekit.logic.semantics import (
     DEPENDS,
@@ -29,14 +28,14 @@ from itekit.logic.semantics import (
     lassos,
     letters,
 )
-from itekit.logic.spot_bridge import formula_automaton, to_spot, trace_automaton
+from itekit.logic.spot_bridge import to_spot, trace_automaton
 from itekit.logic.traces import Trace, parse_trace
 from itekit.logic.truth_tables import Assignment, parse_assignment
 from itekit.tasks.copying import edit_distances
 from itekit.tasks.ltl import satisfies
-from itekit.tasks.propositional import solve
 from itekit.vocabulary import UnknownTokenError
 from lessons import copies as module
+from lessons.automata import formula_automaton
 from lessons.copies import GAP, Copy, CopyTable, copies, rows_in_use
 from lessons.tables import (
     failing_completions,
@@ -108,8 +107,7 @@ def test_a_table_says_the_same_as_text_and_as_html():
     assert rows[0].split() == ["time", "0", "1", "↻", "2"]
     assert rows[1].split("  ")[-1].strip() == "b"
     assert rows[2].split() == ["a", "✓", "?", "│", "?"]
-    for part in ("? some words", "violated by", "a <-> c"):
-        assert part in text and part in page
+    assert all(part in text and part in page for part in ("? some words", "violated by", "a <-> c"))
     assert page.count('title="depends on the word"') == text.count("?") - 1  # one is the verdict
     assert "<->" not in table._repr_html_(), "what was typed is escaped"
     assert "only in the trace: b, c" in repr(status_table(parse_infix("a"), parse_trace("{&a&bc}")))
@@ -122,62 +120,51 @@ def test_an_accepting_run_is_a_trace_and_text_and_drawing_have_every_edge(formul
     automaton = formula_automaton(formula)
     first, *lines = automaton.text().splitlines()
     assert first.startswith(f"{automaton.states} state")
-    for edge, line in zip(automaton.edges, lines, strict=True):
-        assert line.startswith(f"{edge.source} -> {edge.target} ") and edge.condition in line
-        assert f"{edge.source} -> {edge.target} [label=<" in automaton.dot()
-        assert html.escape(edge.condition) in automaton.dot()
-    run = [edge for edge in automaton.edges if edge.on_run]
+    for (source, condition, target, *_), line in zip(automaton.edges, lines, strict=True):
+        assert line.startswith(f"{source} -> {target} ") and condition in line
+        assert f"{source} -> {target} [label=<" in automaton.dot()
+        assert html.escape(condition) in automaton.dot()
+    run = [edge for edge in automaton.edges if edge[-1]]
     assert (automaton.trace is None) == to_spot(formula).translate().is_empty()
     if automaton.trace is None:
-        assert not run and automaton.acceptance == "none"
+        assert not run and first.endswith("accepted: none")
         return
     assert satisfies(formula.tokens(), automaton.trace)
-    assert 0 in {edge.source for edge in run}
-    assert {edge.target for edge in run} <= {edge.source for edge in run}, "it never ends"
-    assert set().union(*(edge.marks for edge in run)) >= set(range(automaton.marks))
+    sources, targets = ({edge[end] for edge in run} for end in (0, 2))
+    assert 0 in sources and targets <= sources, "it never ends"
+    assert all(any(mark in edge[3] for edge in run) for mark in automaton.marks)
 
 
 # partial assignments
-
-CONNECTIVES = {
-    "1": lambda: True,
-    "0": lambda: False,
-    "!": lambda a: not a,
-    "&": lambda a, b: a and b,
-    "|": lambda a, b: a or b,
-    "=": lambda a, b: a == b,
-    "^": lambda a, b: a != b,
-}
 
 
 def formula_of(text: str):
     return parse_prefix(text, PROPOSITIONAL)
 
 
-def value(formula, row: dict[str, bool]) -> bool:
-    """The truth value of a formula under a full assignment, by recursion."""
-    if formula.operator == PROPOSITION:
-        return row[formula.name]
-    return CONNECTIVES[formula.operator](*(value(operand, row) for operand in formula.operands))
-
-
 def completions(formula, assignment: Assignment) -> list[dict[str, bool]]:
     """All full assignments that agree with the partial one."""
-    names = formula.propositions
-    rows = [dict(zip(names, row, strict=True)) for row in product([False, True], repeat=len(names))]
-    return [row for row in rows if all(row[name] == v for name, v in assignment.values)]
+    given, names = assignment.as_dict(), formula.propositions
+    rows = product(*([given[n]] if n in given else [False, True] for n in names))
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def value(formula, row: dict[str, bool]) -> bool:
+    """The truth value under a full assignment, by py-aiger."""
+    known = tuple((name, row[name]) for name in formula.propositions)
+    return aiger_bridge.implied_by(formula, Assignment(known))
 
 
 @st.composite
 def questions(draw):
     """A formula, and values for some of its propositions."""
-    formula = draw(formulas(PROPOSITIONAL, "abcd"))
+    formula = draw(formulas(PROPOSITIONAL, "abc", leaves=6))
     chosen = {name: draw(st.sampled_from([None, False, True])) for name in formula.propositions}
     return formula, Assignment(tuple((n, v) for n, v in chosen.items() if v is not None))
 
 
 @given(questions())
-def test_values_and_findings_agree_with_brute_force_and_with_py_aiger(question):
+def test_values_and_findings_agree_with_py_aiger(question):
     formula, assignment = question
     rows = completions(formula, assignment)
     for node, found in zip(formula.nodes(), node_values(formula, assignment), strict=True):
@@ -196,17 +183,6 @@ def test_values_and_findings_agree_with_brute_force_and_with_py_aiger(question):
         assert (Assignment((literal,)) in superfluous(formula, assignment)) == spare
 
 
-@given(formulas(PROPOSITIONAL, "abcd"))
-def test_the_label_is_exact_and_minimal(formula):
-    label = solve("".join(formula.tokens()))
-    found = findings(formula, parse_assignment(label or ""))
-    if label is None:
-        assert found["label"].startswith("none: the formula is ")
-    else:
-        assert found["label"] == label and found["minimal"] == "yes"
-        assert found["verdict"].startswith("exact: ")
-
-
 def test_what_the_findings_say():
     formula = formula_of("|&a!b&bc")
     found = findings(formula, parse_assignment("b0"))
@@ -218,8 +194,7 @@ def test_what_the_findings_say():
     assert "tautology" in findings(formula_of("|a!a"), Assignment())["label"]
     none = findings(formula_of("&a!a"), Assignment())["label"]
     assert none == "none: the formula is unsatisfiable"
-    many = findings(formula_of("&&&abcd"), Assignment())
-    assert many["verdict"].count("a") >= 6 and many["verdict"].endswith("and 9 more")
+    assert findings(formula_of("&&&abcd"), Assignment())["verdict"].endswith("and 9 more")
     longer = findings(formula_of("^ ab c"), Assignment((("ab", True), ("c", False))))
     assert longer["label"] == "c 1 ab 0" and "(^ ab c, 3 tokens)" in longer["formula"]
     formula = formula_of("&" * 20 + "abcdefghijklmnopqrstu")
@@ -251,10 +226,9 @@ def test_a_table_of_copies_escapes_and_refuses_columns_of_different_strings():
     assert "&lt;i&gt;" in page and "no &lt;row&gt;" in page
     table = CopyTable({"a": [Copy("xyz", "xz")], "b": [Copy("xyz", "", "no row")]})
     assert repr(table) == "xyz\n  a: xz  distance 1\n  b: (empty: no row)  distance 3"
-    with pytest.raises(ValueError, match="a, b"):
-        CopyTable({"a": [Copy("x", "x")], "b": [Copy("y", "y")]})
-    with pytest.raises(ValueError, match="at least one"):
-        CopyTable({})
+    for columns in {"a": [Copy("x", "x")], "b": [Copy("y", "y")]}, {}:
+        with pytest.raises(ValueError, match="copies of the same strings"):
+            CopyTable(columns)
 
 
 def test_copies_agree_with_the_evaluation_for_every_draw():
@@ -273,30 +247,27 @@ def test_copies_agree_with_the_evaluation_for_every_draw():
 def test_copies_keep_order_when_some_strings_cannot_be_read(monkeypatch):
     monkeypatch.setattr(module, "copy_strings", lambda network, U, batch: batch.source)
     plain, proposed = tiny_network("copying-5-10/plain"), tiny_network()
-    texts = ["abc", "xyz", "e", "abcdef", "edcba"]
+    texts = ["abc", "xyz", "e", "abcdef"]
     found = copies(plain, texts)
     assert [copy.source for copy in found] == texts
-    assert [copy.answer for copy in found] == ["abc", "", "e", "", "edcba"]
-    assert [copy.distance for copy in found] == [0, 3, 0, 6, 0]
+    assert [copy.answer for copy in found] == ["abc", "", "e", ""]
+    assert [copy.distance for copy in found] == [0, 3, 0, 6]
     assert "'x'" in found[1].problem and "'f'" in found[3].problem
     assert [copy.answer for copy in copies(proposed, texts)] == texts
     wrong = {"": "empty", "a" * 61: "61 characters: at most 60", "ab!": "'!' at position 2"}
     for text, message in wrong.items():
-        for network in (plain, proposed):
-            with pytest.raises(ValueError, match=message):
-                copies(network, ["abc", text])
+        with pytest.raises(ValueError, match=message):
+            copies(plain, ["abc", text])
 
 
 def test_rows_in_use_share_their_first_part_and_differ_in_the_second():
     network = tiny_network()
     rows, tokens = rows_in_use(network, "zaz")
+    other, _ = rows_in_use(network, "zaz", 1)
     assert tokens == ["<end>", "<start>", "a", "z"]
     shared = rows.shape[1] - network.experiment.embedding.d_beta
-    assert (rows[2, :shared] == rows[3, :shared]).all()
+    assert (rows[2, :shared] == rows[3, :shared]).all() and (rows[:2, shared:] == 0).all()
     assert (rows[2, shared:] != rows[3, shared:]).any()
-    assert (rows[:2, shared:] == 0).all()
-    again, other = (rows_in_use(network, "zaz", draw)[0] for draw in (0, 1))
-    assert np.array_equal(again, rows) and (other[:, :shared] == rows[:, :shared]).all()
-    assert (other != rows).any()
+    assert (other[:, :shared] == rows[:, :shared]).all() and (other != rows).any()
     with pytest.raises(UnknownTokenError):
         rows_in_use(tiny_network("copying-5-10/plain"), "zaz")

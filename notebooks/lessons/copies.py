@@ -1,9 +1,8 @@
 """Strings beside a network's copies of them, with every edit marked, as HTML and as plain text.
 
-For notebooks and panels: a few strings typed by a reader, not an evaluation. The edits are those of
-the edit distance (Levenshtein), the paper's measure of the copying task (paper, appendix "Copying
-Task Experiments"). A sign stands under every edit, so that nothing depends on colour: ≠ another
-character, − a character left out, + a character too many.
+The edits are those of the edit distance (Levenshtein), the paper's measure of the copying task
+(paper, appendix "Copying Task Experiments"). A sign stands under every edit, so that nothing
+depends on colour: ≠ another character, − a character left out, + a character too many.
 """
 
 import html
@@ -19,6 +18,7 @@ from itekit.decoding import END, copy_strings
 from itekit.evaluation import GridEvaluation
 from itekit.training import Network
 from itekit.vocabulary import Vocabulary
+from lessons.tables import html_table
 
 LONGEST = 60  # characters that a reader may type
 GAP = "·"
@@ -26,16 +26,6 @@ GAP = "·"
 COLOURS = {"≠": "#E69F00", "−": "#CC79A7", "+": "#56B4E9"}
 LEGEND = "≠ another character · − left out · + too many"
 PRE = '<pre style="margin:0;background:none;white-space:pre;font-family:monospace">'
-
-
-def html_table(rows: Sequence[Sequence], head: str = "td") -> str:
-    """HTML of a table whose cells are HTML; `head`: the tag of a row's first cell."""
-    look = "text-align:left;vertical-align:top;white-space:pre-wrap;padding:0.2em 1.5em 0.2em 0"
-    lines = ""
-    for first, *others in rows:
-        cells = "".join(f'<td style="{look}">{cell}</td>' for cell in others)
-        lines += f'<tr><{head} style="{look}">{first}</{head}>{cells}</tr>'
-    return f"<table>{lines}</table>"
 
 
 @dataclass(frozen=True)
@@ -72,8 +62,9 @@ class Copy:
             return f"<em>(empty: {html.escape(self.problem)})</em>"
         top = ""
         for sign, _, after in self.edits:
-            look = f'<span style="background:{COLOURS.get(sign)};color:black">{{}}</span>'
-            top += (look if sign in COLOURS else "{}").format(html.escape(after))
+            text = html.escape(after)
+            look = f"background:{COLOURS.get(sign)};color:black"
+            top += f'<span style="{look}">{text}</span>' if sign in COLOURS else text
         below = ("\n" + "".join(sign for sign, *_ in self.edits)).rstrip()
         return f"{PRE}{top}{below}</pre>"
 
@@ -92,10 +83,6 @@ def copies(network: Network, texts: Sequence[str], draw: int = 0) -> list[Copy]:
 
     A string with characters for which the network has no embedding gets an empty answer and a
     `problem`, as in the paper.
-
-    Args:
-        network: a copying network, in evaluation mode.
-        texts: strings over the experiment's test vocabulary, at most 60 characters each.
 
     Raises:
         ValueError: an empty or long string, or a character outside the test vocabulary.
@@ -119,8 +106,7 @@ def copies(network: Network, texts: Sequence[str], draw: int = 0) -> list[Copy]:
 def rows_in_use(network: Network, text: str, draw: int = 0) -> tuple[np.ndarray, list[str]]:
     """The rows of U that a string uses, float [rows, D], and their tokens, in order of U.
 
-    Raises:
-        ValueError: an empty or long string, or one that the network has no embeddings for.
+    ValueError: an empty or long string, or one that the network has no embeddings for.
     """
     evaluation = GridEvaluation(network, progress=False)
     check_text(text, evaluation.vocabulary)
@@ -132,31 +118,21 @@ def rows_in_use(network: Network, text: str, draw: int = 0) -> tuple[np.ndarray,
 class CopyTable:
     """A table of strings, a column for each network: {column: copies of the same strings}.
 
-    Notebooks show it as HTML, everything else as plain text.
-
-    Raises:
-        ValueError: no columns, or columns of different strings.
+    Notebooks show it as HTML, everything else as plain text. ValueError: different strings.
     """
 
     columns: Mapping[str, Sequence[Copy]]
 
     def __post_init__(self):
-        if not self.columns:
-            raise ValueError("expected at least one column of copies, found none")
-        if len({tuple(copy.source for copy in column) for column in self.columns.values()}) > 1:
-            names = ", ".join(self.columns)
-            raise ValueError(f"the columns {names} hold copies of different strings")
+        if len({tuple(copy.source for copy in column) for column in self.columns.values()}) != 1:
+            raise ValueError(f"expected copies of the same strings in {', '.join(self.columns)}")
 
     def _repr_html_(self) -> str:
-        rows = [["string"]]
-        for name in self.columns:
-            rows[0] += [html.escape(name), "distance"]
+        head = [("string",), *((html.escape(name), "distance") for name in self.columns)]
+        rows = [[f"<b>{one}</b>" for some in head for one in some]]
         for row in zip(*self.columns.values(), strict=True):
             cells = [f"{PRE}{html.escape(row[0].source)}</pre>"]
-            for copy in row:
-                cells += [copy.marked(), copy.distance]
-            rows.append(cells)
-        rows[0] = [f"<b>{head}</b>" for head in rows[0]]
+            rows.append(cells + [cell for copy in row for cell in (copy.marked(), copy.distance)])
         table = html_table(rows)
         note = f"<small>{LEGEND}</small>" if "<span" in table else ""
         return f'<div style="overflow-x:auto">{table}{note}</div>'

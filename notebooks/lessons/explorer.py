@@ -27,7 +27,7 @@ from itekit.plots import embedding_matrix, light_rows
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID, TIME_OUT
 from itekit.training import Network
 from itekit.vocabulary import Vocabulary
-from lessons.copies import Copy, html_table
+from lessons.copies import Copy
 from lessons.figures import attention_table, attention_tree, renaming_groups
 from lessons.panels import Panel, button, error_html, typed
 from lessons.subjects import (
@@ -46,6 +46,7 @@ from lessons.subjects import (
     shipped_models,
     task_of,
 )
+from lessons.tables import html_table
 
 DRAWS, TRIES = 10, 10
 MOST_MENUS = 12  # a problem with more names is only shuffled

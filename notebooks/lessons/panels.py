@@ -1,9 +1,8 @@
 """Panels of controls for notebooks; whatever is wrong with what is typed is said inside them.
 
-Each is a thin shell around functions that return HTML or a figure (`renaming_html`, `rows_figure`,
-`copies.CopyTable`, `tables.StatusTable`, `tables.findings`), which a notebook also calls to show
-one setting for readers without a running kernel. Spot works in a process of its own, which is ended
-when a formula takes too long, so that a panel always answers. The explorer is `lessons.explorer`.
+Each is a thin shell around functions that return HTML or a figure, which a notebook also calls to
+show one setting for readers without a running kernel. Spot works in a process of its own, which is
+ended when a formula takes too long, so that a panel always answers.
 """
 
 import html
@@ -16,16 +15,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from itekit.alpha import Renaming, sample_renamings, used_tokens
-from itekit.logic import infix
-from itekit.logic.formulas import (
-    LANGUAGES,
-    PROPOSITIONAL,
-    Formula,
-    FormulaError,
-    parse_prefix,
-    to_prefix,
-)
-from itekit.logic.infix import formula_from_text, to_infix, trace_to_infix
+from itekit.logic.formulas import LANGUAGES, PROPOSITIONAL, Formula, FormulaError, to_prefix
+from itekit.logic.infix import formula_from_text, to_infix, trace_from_text, trace_to_infix
 from itekit.logic.truth_tables import Assignment, parse_assignment
 from itekit.plots import embedding_matrix, lasso_figure, mime_bundle
 from itekit.plots.trees import MOST_NODES
@@ -34,9 +25,9 @@ from itekit.tasks.verdicts import TIME_OUT
 from itekit.training import Network
 from itekit.vocabulary import Vocabulary, proposition_names
 from itekit.workers import Pool, call
-from lessons.copies import CopyTable, check_text, copies, html_table, rows_in_use
+from lessons.copies import CopyTable, check_text, copies, rows_in_use
 from lessons.figures import graph_svg
-from lessons.tables import findings, values_figure
+from lessons.tables import findings, html_table, values_figure
 
 Networks = Mapping[str, Network]
 
@@ -127,11 +118,7 @@ class Panel(widgets.VBox):
 
 
 def rows_figure(network: Network, text: str, draw: int = 0) -> go.Figure:
-    """The rows of the embedding matrix that a string uses, its two parts marked.
-
-    Raises:
-        ValueError: as `copies.rows_in_use`.
-    """
+    """The rows of U that a string uses, its parts marked; ValueError as `copies.rows_in_use`."""
     rows, tokens = rows_in_use(network, text, draw)
     embedding = network.experiment.embedding
     shared = rows.shape[1] - embedding.d_beta if embedding.kind == "dual_part" else None
@@ -142,8 +129,7 @@ def rows_figure(network: Network, text: str, draw: int = 0) -> go.Figure:
 def renaming_to_new(chosen: Sequence[str], training: Vocabulary, test: Vocabulary) -> Renaming:
     """Rename the i-th chosen character to the i-th that the training vocabulary lacks.
 
-    Raises:
-        ValueError: there are not enough new characters, or a chosen one is not interchangeable.
+    ValueError: there are not enough new characters, or a chosen one is not interchangeable.
     """
     new = [token for token in test.tokens if token not in training.tokens]
     if len(chosen) > len(new):
@@ -154,8 +140,7 @@ def renaming_to_new(chosen: Sequence[str], training: Vocabulary, test: Vocabular
 def renaming_html(networks: Networks, text: str, chosen: Sequence[str], draw: int = 0) -> str:
     """HTML: the renamed string and its copies, and whether undoing the renaming gives the old copy.
 
-    Raises:
-        ValueError: as `copies.copies` and `renaming_to_new`.
+    ValueError as `copies.copies` and `renaming_to_new`.
     """
     made = next(iter(networks.values())).experiment
     renaming = renaming_to_new(chosen, made.vocabulary, made.test_vocabulary)
@@ -177,14 +162,13 @@ class CopyExplorer(Panel):
     Args:
         networks: {name: network}; the last one's embedding rows are drawn.
         text: the first string.
-        draws: how many random draws the slider offers.
     """
 
-    def __init__(self, networks: Networks, text: str = "abcfghxyz", draws: int = 10):
+    def __init__(self, networks: Networks, text: str = "abcfghxyz"):
         self.networks, self.rng = dict(networks), np.random.default_rng(0)
         self.text, self.note = typed(text, "string", None, "7em"), widgets.HTML()
         shape = look("random draw", None, "7em")
-        self.random_draw = widgets.IntSlider(0, 0, draws - 1, continuous_update=False, **shape)
+        self.random_draw = widgets.IntSlider(0, 0, 9, continuous_update=False, **shape)
         self.rename = button("Rename at random", "random")
         self.reset = button("First string", "undo")
         buttons = widgets.HBox([self.rename, self.reset])
@@ -195,10 +179,10 @@ class CopyExplorer(Panel):
         self.watch(self.text, self.random_draw)
 
     def _rename(self) -> str:
-        vocabulary = list(self.networks.values())[-1].experiment.test_vocabulary
+        vocabulary = next(iter(self.networks.values())).experiment.test_vocabulary
         old, names = self.text.value, vocabulary.interchangeable[0]
         check_text(old, vocabulary)
-        renaming = sample_renamings(used_tokens(old, names), names, 1, self.rng)[0]
+        (renaming,) = sample_renamings(used_tokens(old, names), names, 1, self.rng)
         pairs = ", ".join(f"{token} → {renaming(token)}" for token in dict.fromkeys(old))
         self.text.value, self.note.value = renaming(old), html.escape(f"Renamed: {pairs}")
         return self.answer.value
@@ -214,12 +198,7 @@ class CopyExplorer(Panel):
 
 
 class RenamingChooser(Panel):
-    """Choose which characters of a string are renamed to characters never seen in training.
-
-    Args:
-        networks: {name: network}, of one experiment family.
-        text: a string over the training vocabulary.
-    """
+    """Choose which characters of a string are renamed to characters never seen in training."""
 
     def __init__(self, networks: Networks, text: str = "abcadbe"):
         self.networks, self.string = dict(networks), text
@@ -246,11 +225,7 @@ class _SpotPanel(Panel):
         super().__init__([*controls[:1], self.formula, *controls[1:]])
 
     def ask(self, function: str, *values):
-        """What a function "module:function" makes of the values, within CPU_SECONDS.
-
-        Raises:
-            ValueError: it takes longer.
-        """
+        """What "module:function" makes of the values; ValueError: not within CPU_SECONDS."""
         (answer,) = self.pool.run(call, [(function, *values)], limit=CPU_SECONDS)
         if answer == TIME_OUT:
             raise ValueError(f"not done after {CPU_SECONDS:g} CPU seconds: try a smaller formula")
@@ -279,11 +254,7 @@ def _both(formula: Formula) -> str:
 
 
 class TraceExplorer(_SpotPanel):
-    """Type a formula and a trace, in prefix or infix notation; see where each subformula holds.
-
-    Args:
-        formula, trace: the first ones.
-    """
+    """Type a formula and a trace, in prefix or infix notation; see where each subformula holds."""
 
     def __init__(self, formula: str = "G(a -> F b)", trace: str = "a;|ab;{1;b}"):
         names = ["(choose one)", *(f"{name}: {formula}" for name, formula, _ in EXAMPLES)]
@@ -317,7 +288,7 @@ class TraceExplorer(_SpotPanel):
     def work(self) -> str:
         self.draw(None)
         found, problems = {}, ""
-        for box, read in (self.formula, formula_from_text), (self.trace, infix.trace_from_text):
+        for box, read in (self.formula, formula_from_text), (self.trace, trace_from_text):
             try:
                 found[box] = read(box.value)
             except FormulaError as error:
@@ -337,11 +308,7 @@ class TraceExplorer(_SpotPanel):
 
 
 class AutomatonExplorer(_SpotPanel):
-    """Type a formula; see the automaton that Spot translates it into, and an accepting run.
-
-    Args:
-        formula: the first one.
-    """
+    """Type a formula; see the automaton that Spot translates it into, and an accepting run."""
 
     def __init__(self, formula: str = "G(a -> F b)"):
         super().__init__(formula)
@@ -349,7 +316,7 @@ class AutomatonExplorer(_SpotPanel):
 
     def work(self) -> str:
         formula = self.read()
-        found = self.ask("itekit.logic.spot_bridge:formula_automaton", formula)
+        found = self.ask("lessons.automata:formula_automaton", formula)
         run = f"accepting run as a trace: {found.trace}" if found.trace else "nothing satisfies it"
         counts = f"{_counted(found.states, 'state')}, {_counted(len(found.edges), 'edge')}"
         page = f"<p>{'<br>'.join(map(html.escape, (_both(formula), counts, run)))}</p>"
@@ -361,68 +328,46 @@ class AutomatonExplorer(_SpotPanel):
 
 # Propositional logic
 
-READ = {"prefix": parse_prefix, "infix": infix.parse_infix}
-WRITE = {"prefix": to_prefix, "infix": to_infix}
-
 
 class AssignmentExplorer(Panel):
-    """Type a formula and a partial assignment; see the value of each subformula and the verdict.
+    """Type a formula, in prefix or infix notation, and a partial assignment such as `a1b0`.
 
-    Args:
-        formula: the first formula, in prefix notation.
-        assignment: the first assignment, such as `a1b0`.
+    The panel says the value of each subformula, and the verdict.
     """
 
     def __init__(self, formula: str = "|&a!b&bc", assignment: str = "b0"):
-        self.notation = widgets.Dropdown(options=list(READ), **look("notation", "32em"))
         self.formula = typed(formula, "formula", "32em")
         self.assignment = typed(assignment, "assignment", "32em")
         self.label = button("Fill in the label", "check")
         self.rename = button("Rename both at random", "random")
         self.note, self.rng = widgets.HTML(), np.random.default_rng(0)
-        texts = [self.notation, self.formula, self.assignment]
-        super().__init__([*texts, widgets.HBox([self.label, self.rename]), self.note])
-        self.notation.observe(self._translate, "value")
+        buttons = widgets.HBox([self.label, self.rename])
+        super().__init__([self.formula, self.assignment, buttons, self.note])
         self.label.on_click(lambda _: self.safely(self._label))
         self.rename.on_click(lambda _: self.safely(self._rename))
-        self.watch(*texts)
-
-    def _parse(self, notation: str) -> Formula | FormulaError:
-        try:
-            return READ[notation](self.formula.value.strip(), PROPOSITIONAL)
-        except FormulaError as error:
-            return error
+        self.watch(self.formula, self.assignment)
 
     def _read(self) -> tuple[Formula | None, Assignment | None, str]:
         """The formula and the assignment, None where the text is wrong, and HTML that says why."""
-        chosen, problems, assignment, names = self.notation.value, "", None, None
-        (other,) = READ.keys() - {chosen}
-        formula = self._parse(chosen)
-        if isinstance(formula, FormulaError):
-            hint = f" in {chosen} notation, but it is one in {other} notation (choose that above)"
-            hint = hint if isinstance(self._parse(other), Formula) else ""
-            problems, formula = f"<p>This is no formula{hint}:</p>{error_html(formula)}", None
-        else:
-            names = formula.propositions
+        formula, assignment, problems = None, None, ""
         try:
+            formula = formula_from_text(self.formula.value.strip(), PROPOSITIONAL)
+        except FormulaError as error:
+            problems = f"<p>This is no formula:</p>{error_html(error)}"
+        try:
+            names = formula.propositions if formula else None
             assignment = parse_assignment(self.assignment.value.strip(), propositions=names)
         except FormulaError as error:
             problems += f"<p>An invalid assignment:</p>{error_html(error)}"
         return formula, assignment, problems
 
-    def _set(self, formula: Formula, assignment: str, note: str) -> str:
+    def _set(self, assignment: str, note: str, formula: str | None = None) -> str:
         """Put both texts into the panel at once; return the answer."""
         with self.quietly():
-            self.formula.value = WRITE[self.notation.value](formula)
+            self.formula.value = formula or self.formula.value
             self.assignment.value = assignment
         self.note.value = html.escape(note)
         return self.work()
-
-    def _translate(self, change) -> None:
-        """Write the formula in the notation just chosen, if it can be read in the other one."""
-        if isinstance(formula := self._parse(change["old"]), Formula):
-            with self.quietly():
-                self.formula.value = WRITE[change["new"]](formula)
 
     def _label(self) -> str:
         formula, _, problems = self._read()
@@ -430,7 +375,7 @@ class AssignmentExplorer(Panel):
             return problems
         label = solve(to_prefix(formula))
         note = "" if label else "This formula has no label: the assignment is left empty."
-        return self._set(formula, label or "", note)
+        return self._set(label or "", note)
 
     def _rename(self) -> str:
         formula, assignment, problems = self._read()
@@ -443,8 +388,9 @@ class AssignmentExplorer(Panel):
         drawn = sample_renamings(used, names, 2, self.rng)  # one of them changes something
         renaming = next(one for one in drawn if one(used) != used)
         pairs = ", ".join(f"{old} → {new}" for old, new in zip(used, renaming(used), strict=True))
+        write = to_prefix if self.formula.value.strip() == to_prefix(formula) else to_infix
         formula, assignment = renaming.apply_pair(formula, assignment)
-        return self._set(formula, assignment.text(), f"Renamed: {pairs}")
+        return self._set(assignment.text(), f"Renamed: {pairs}", write(formula))
 
     def update(self) -> None:
         self.note.value = ""
@@ -469,10 +415,7 @@ class AssignmentExplorer(Panel):
 class AskPanel(Panel):
     """Type a formula, in infix or prefix notation, and ask; the reply, and the verdict on it.
 
-    Args:
-        model: an `itekit.llm.LanguageModel`; None where there is none, which the panel says when it
-            is asked.
-        formula: the first one, of LTL.
+    `model` is an `itekit.llm.LanguageModel`, or None, which the panel says when it is asked.
     """
 
     def __init__(self, model, formula: str = "a U (b & X c)"):

@@ -7,7 +7,7 @@ open.
 """
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
@@ -37,6 +37,16 @@ VERDICTS = {
 SHOWN = 6  # completions or subformulas that are listed in one row at most
 
 
+def html_table(rows: Sequence[Sequence], head: str = "td") -> str:
+    """HTML of a table whose cells are HTML; `head`: the tag of a row's first cell."""
+    look = "text-align:left;vertical-align:top;white-space:pre-wrap;padding:0.2em 1.5em 0.2em 0"
+    lines = ""
+    for first, *others in rows:
+        cells = "".join(f'<td style="{look}">{cell}</td>' for cell in others)
+        lines += f'<tr><{head} style="{look}">{first}</{head}>{cells}</tr>'
+    return f"<table>{lines}</table>"
+
+
 @dataclass(frozen=True)
 class StatusTable:
     """Where the parts of a formula hold on a trace.
@@ -52,15 +62,11 @@ class StatusTable:
     examples: tuple[Trace | None, Trace | None]
 
     @property
-    def status(self) -> str:
-        """The status of the whole formula at time 0."""
-        return self.rows[-1][0]
-
-    @property
     def notes(self) -> list[str]:
         """The verdict, and what else there is to say."""
-        found = [f"{LOOKS[self.status][0]} {VERDICTS[self.status]}"]
-        if self.status == DEPENDS:
+        status = self.rows[-1][0]  # of the whole formula at time 0
+        found = [f"{LOOKS[status][0]} {VERDICTS[status]}"]
+        if status == DEPENDS:
             words = [trace_to_infix(word) for word in self.examples if word]
             found += [f"satisfied by {words[0]}", f"violated by {words[1]}"]
         strange = [n for n in self.trace.propositions if n not in self.formula.propositions]
@@ -71,70 +77,45 @@ class StatusTable:
     @property
     def labelled(self) -> list[tuple[str, Sequence[str]]]:
         """Each subformula in infix notation with its statuses, the smallest first."""
-        parts = self.formula.subformulas()
-        return [(to_infix(part), row) for part, row in zip(parts, self.rows, strict=True)]
+        return list(zip(map(to_infix, self.formula.subformulas()), self.rows, strict=True))
 
     @property
     def steps(self) -> tuple[list[str], list[str]]:
         """The steps of the prefix and of the cycle in infix notation."""
         return [to_infix(s) for s in self.trace.prefix], [to_infix(s) for s in self.trace.cycle]
 
-    def figure(self, title: str = "") -> go.Figure:
-        """The table as a figure.
+    def figure(self) -> go.Figure:
+        """The table as a figure; ValueError: more times than are drawn."""
+        return lasso_table(*self.steps, self.labelled, title="")
 
-        Raises:
-            ValueError: more times than are drawn.
-        """
-        return lasso_table(*self.steps, self.labelled, title=title)
+    def _cells(self, text: Callable[[str], str], sign: Callable[[str], str]) -> list[list[str]]:
+        """Times, steps and statuses, with a column of marks before the cycle."""
+        prefix, cycle = self.steps
+        rows = [["time", *map(str, range(len(prefix + cycle)))]]
+        rows.append(["step", *map(text, prefix + cycle)])
+        rows += [[text(label), *map(sign, row)] for label, row in self.labelled]
+        for row in rows:
+            row.insert(1 + len(prefix), "↻" if row is rows[0] else "│")
+        return rows
 
     def __repr__(self) -> str:
-        prefix, cycle = self.steps
-        times = [str(time) for time in range(len(prefix + cycle))]
-        head = ["time", *times], ["step", *prefix, *cycle]
-        body = [[label, *(LOOKS[s][0] for s in row)] for label, row in self.labelled]
-        widths = [max(map(len, column)) for column in zip(*head, *body, strict=True)]
-        lines = []
-        for row in (*head, *body):
-            cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-            cells.insert(1 + len(prefix), "↻" if row is head[0] else "│")
-            lines.append("  ".join(cells).rstrip())
+        rows = self._cells(str, lambda status: LOOKS[status][0])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
         return "\n".join([*lines, *self.notes])
 
     def _repr_html_(self) -> str:
-        prefix, cycle = map(len, self.steps)
+        def box(status: str) -> str:
+            sign, fill, colour = LOOKS[status]
+            look = f"width:2.4em;text-align:center;background:{fill};color:{colour}"
+            return f'<div style="{look}" title="{status}">{sign}</div>'
 
-        def cell(content: str, look: str, kind: str = "td") -> str:
-            style = f"text-align:center;padding:3px 9px;{look}"
-            return f'<{kind} style="{style}">{content}</{kind.split()[0]}>'
-
-        def edge(time: int) -> str:
-            """A line on the left of the cycle."""
-            return "border-left:3px solid #0072B2" if time == prefix else ""
-
-        over = f'<th></th><th colspan="{prefix}">once</th>' if prefix else "<th></th>"
-        times = cell("step", "text-align:left", "th")
-        for time, step in enumerate(self.steps[0] + self.steps[1]):
-            times += cell(f"{html.escape(step)}<br>{time}", edge(time), "th")
-        rows = [over + cell("↻ for ever", edge(prefix), f'th colspan="{cycle}"'), times]
-        for number, (label, statuses) in enumerate(self.labelled, 1):
-            name = html.escape(label)
-            name = f"<b>{name}</b>" if number == len(self.rows) else name
-            row = cell(name, "text-align:left;font-family:monospace")
-            for time, status in enumerate(statuses):
-                sign, fill, colour = LOOKS[status]
-                box = f"display:inline-block;width:2.4em;background:{fill};color:{colour}"
-                row += cell(f'<span style="{box}" title="{status}">{sign}</span>', edge(time))
-            rows.append(row)
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
-        return f"{notes}<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+        return notes + html_table(self._cells(html.escape, box), "th")
 
 
 def status_table(formula: Formula, trace: Trace) -> StatusTable:
-    """The table of a formula and a trace.
-
-    Raises:
-        EmptyTraceError: the trace stands for no word.
-    """
+    """The table of a formula and a trace; EmptyTraceError: the trace stands for no word."""
     rows = list(evaluate_symbolic(formula, trace).values())
     return StatusTable(formula, trace, rows, example_words(formula, trace))
 
@@ -147,57 +128,45 @@ def status_item(formula: str, trace: str) -> StatusTable | str:
         return str(error)
 
 
-# What is true under a partial assignment, and why.
+# What is true under a partial assignment, and why. A ValueError says that too many propositions
+# are left free, or that an operator is a temporal one.
 
 
-def _free(formula: Formula, assignment: Assignment) -> list[str]:
+def _table(formula: Formula, assignment: Assignment, part: Formula | None = None):
+    """The free propositions, the truth table over them, and the table that is always true."""
     free = [name for name in formula.propositions if name not in assignment]
     if len(free) > (most := truth_tables.LARGEST):
         raise ValueError(f"{len(free)} propositions are left free, at most {most} can be")
-    return free
+    found = truth_tables.table((part or formula).tokens(), free, assignment.as_dict())
+    return free, found, (1 << (1 << len(free))) - 1
 
 
 def node_values(formula: Formula, assignment: Assignment) -> list[str]:
-    """For each node in prefix order: "true", "false" or "open".
-
-    Raises:
-        ValueError: more than 16 propositions are left free, or a temporal operator.
-    """
-    free, values = _free(formula, assignment), assignment.as_dict()
-    settled, found = {(1 << (1 << len(free))) - 1: "true", 0: "false"}, {}
+    """For each node in prefix order: "true", "false" or "open"."""
+    found = {}
     for part in formula.subformulas():
-        found[part] = settled.get(truth_tables.table(part.tokens(), free, values), "open")
+        _, values, always = _table(formula, assignment, part)
+        found[part] = {always: "true", 0: "false"}.get(values, "open")
     return [found[node] for node in formula.nodes()]
 
 
 def failing_completions(
     formula: Formula, assignment: Assignment, most: int = SHOWN
 ) -> tuple[list[Assignment], int, int]:
-    """The first completions under which the formula is false, how many there are, and of how many.
-
-    Raises:
-        ValueError: more than 16 propositions are left free, or a temporal operator.
-    """
-    free = _free(formula, assignment)
-    completions = 1 << len(free)
-    right = truth_tables.table(formula.tokens(), free, assignment.as_dict())
-    left = right ^ (1 << completions) - 1
-    failures, first = left.bit_count(), []
+    """The first completions under which it is false, how many there are, and of how many."""
+    free, right, always = _table(formula, assignment)
+    left, first = right ^ always, []
+    failures = left.bit_count()
     while left and len(first) < most:
         row = (left & -left).bit_length() - 1
         rest = tuple((name, bool(row >> place & 1)) for place, name in enumerate(free))
         first.append(Assignment((*assignment.values, *rest)))
         left &= left - 1
-    return first, failures, completions
+    return first, failures, always.bit_length()
 
 
 def superfluous(formula: Formula, assignment: Assignment) -> list[Assignment]:
-    """The literals of a right assignment that can be left out, each alone.
-
-    Raises:
-        ValueError: more than 16 propositions are left free without one of them, or a temporal
-            operator.
-    """
+    """The literals of a right assignment that can be left out, each alone."""
     found = []
     for literal in assignment.values:
         rest = Assignment(tuple(other for other in assignment.values if other != literal))
@@ -207,12 +176,7 @@ def superfluous(formula: Formula, assignment: Assignment) -> list[Assignment]:
 
 
 def findings(formula: Formula, assignment: Assignment) -> dict[str, str]:
-    """What there is to say about an assignment: text under a heading each.
-
-    Raises:
-        ValueError: more than 16 propositions are left free, a temporal operator, or a proposition
-            that the formula lacks.
-    """
+    """What there is to say about an assignment: text under a heading each."""
     prefix = to_prefix(formula)
     label = solve(prefix)
     first, failures, completions = failing_completions(formula, assignment)
@@ -252,8 +216,7 @@ def values_figure(
 ) -> go.Figure:
     """The formula's tree, with the value of each subformula where an assignment is given.
 
-    Raises:
-        ValueError: as `node_values`, or a tree too large to be drawn.
+    ValueError: a tree too large to be drawn, or too many free propositions.
     """
     symbols = {operator.token: operator.symbol for operator in PROPOSITIONAL.operators}
     labels = [symbols.get(token, token) for token in formula.tokens()]
