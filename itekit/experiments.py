@@ -1,6 +1,7 @@
 """Experiments as data: frozen settings, and one table of names with what each overrides.
 
 `experiment("ltl/proposed", "lab", seed=0)`: a name is FAMILY/VARIANT, a scale is one of SCALES.
+Settings are checked when they are made: one that is out of range is a ValueError.
 
 Copying (paper, appendix "Copying Task Experiments"): copying-5-10 ("Generalization to larger
 vocabularies and lengths"), copying-3-30 and copying-large ("Scaling up"). Logic: ltl and prop, and
@@ -55,9 +56,6 @@ class TrainingConfig:
         positions: train at randomized positions, chosen from so many (see
             `Batch.at_random_positions`); 0: at 0, 1, 2, ..., as the evaluation.
         log_every: in steps; validate_every, checkpoint_every: multiples of it.
-
-    Raises:
-        ValueError: a setting out of range.
     """
 
     steps: int = 20_000
@@ -92,9 +90,6 @@ class Experiment:
         per_sample: a random part of its own for each sequence of a batch, not one for the batch.
         draws: random embeddings that an evaluation draws.
         seed: of weights, data and random parts; 0 or more.
-
-    Raises:
-        ValueError: settings out of range, or that contradict each other.
     """
 
     name: str
@@ -180,9 +175,6 @@ class CopyingExperiment(Experiment):
         averaged: evaluate all draws and take their mean; False: only the one of median loss.
         search: "greedy", as the paper says, or "published", as its published code does: a beam
             search of size 1 (see `decoding.beam`) over the characters of the grid's row alone.
-
-    Raises:
-        ValueError: settings out of range, or that contradict each other.
     """
 
     data: CopyingData = field(default_factory=CopyingData)
@@ -191,7 +183,7 @@ class CopyingExperiment(Experiment):
     averaged: bool = True
     search: str = SEARCHES[0]
 
-    EVALUATION: typing.ClassVar[tuple[str, ...]] = ("draws", "grid", "averaged", "search")
+    EVALUATION = ("draws", "grid", "averaged", "search")
 
     def __post_init__(self):
         super().__post_init__()
@@ -230,9 +222,6 @@ class LogicExperiment(Experiment):
         canonical: rename problems by first appearance in the formula; undone in the answers.
         label_order: the order of the literals in propositional labels: by "name", as the sets
             have them, or by first "appearance" in the formula.
-
-    Raises:
-        ValueError: settings out of range, or that contradict each other.
     """
 
     task: str = "ltl"
@@ -247,9 +236,7 @@ class LogicExperiment(Experiment):
     canonical: bool = False
     label_order: str = "name"
 
-    EVALUATION: typing.ClassVar[tuple[str, ...]] = (
-        *("draws", "limit", "beam", "samples", "renamed", "variants"),
-    )
+    EVALUATION = ("draws", "limit", "beam", "samples", "renamed", "variants")
 
     def __post_init__(self):
         super().__post_init__()
