@@ -28,8 +28,7 @@ def failure(status: int, message: str = "out of order") -> tuple[int, str, str]:
 class FakeServer(ThreadingHTTPServer):
     """Answers each request by the next behaviour, the last one for ever; a context manager.
 
-    Attributes:
-        requests, headers: the JSON and the headers of every chat request so far.
+    It keeps the JSON (`requests`) and the `headers` of every request.
     """
 
     daemon_threads = True

@@ -5,8 +5,8 @@ import re
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given
+from logical import formulas
 
 from itekit.alpha import Renaming
 from itekit.datasets.sets import read_set
@@ -21,7 +21,7 @@ from itekit.llm import (
     read_answer,
     rename_reply,
 )
-from itekit.logic.formulas import LANGUAGES, parse_prefix, to_prefix
+from itekit.logic.formulas import LANGUAGES, to_prefix
 from itekit.logic.infix import parse_infix, trace_to_infix
 from itekit.logic.traces import parse_trace
 from itekit.logic.truth_tables import truth_table
@@ -42,16 +42,16 @@ def test_prompts_are_the_listings_of_the_paper():
     first, second = (prompt("ltl", f) for f in ("UaXb", "&b!a"))
     assert first.replace("a U Xb", "b & !a") == second
     assert "{" not in first.replace("cycle{1}", "").replace("cycle{c}", "")
+    for task, word in (("ltl", "Trace"), ("propositional", "Assignment")):
+        found = re.findall(rf"Formula: (.+)\n{word}: (.+)", prompt(task, "a"))
+        assert len(found) == 4  # examples in our notation, and right
+        for infix, answer in found:
+            formula = to_prefix(parse_infix(infix, LANGUAGES[task]))
+            assert asked(task, formula) == infix
+            assert judge(task, [formula], [answer]) == ["correct"]
 
 
-@pytest.mark.parametrize(("task", "word"), [("ltl", "Trace"), ("propositional", "Assignment")])
-def test_examples_of_the_prompt_are_in_our_notation_and_right(task, word):
-    found = re.findall(rf"Formula: (.+)\n{word}: (.+)", prompt(task, "a"))
-    assert len(found) == 4
-    for infix, answer in found:
-        formula = to_prefix(parse_infix(infix, LANGUAGES[task]))
-        assert asked(task, formula) == infix
-        assert judge(task, [formula], [answer]) == ["correct"]
+BITS = {"!": "~", "&": "*", "|": "+", "xor": "&", "<->": "|"}
 
 
 class Bit(int):
@@ -64,26 +64,15 @@ class Bit(int):
     __or__ = lambda self, other: Bit(int(self) == int(other))  # noqa: E731
 
 
-@st.composite
-def propositional_formulas(draw, depth=4):
-    if depth == 0 or draw(st.integers(0, 5)) == 0:
-        return draw(st.sampled_from("abc"))
-    operator = draw(st.sampled_from("!&|=^"))
-    count = 1 if operator == "!" else 2
-    return operator + "".join(draw(propositional_formulas(depth - 1)) for _ in range(count))
-
-
-@settings(max_examples=60, deadline=None)
-@given(propositional_formulas())
+@given(formulas(LANGUAGES["propositional"]))
 def test_infix_text_means_the_formula_under_the_ranks_that_the_prompt_states(formula):
     """The prompt ranks ! & | xor <->; Spot ranks xor above |."""
-    text = asked("propositional", formula)
-    for word, operator in (("|", "+"), ("&", "*"), ("xor", "&"), ("<->", "|"), ("!", "~")):
-        text = text.replace(word, operator)
+    text = re.sub("xor|<->|[!&|]", lambda m: BITS[m[0]], asked("propositional", to_prefix(formula)))
+    text = re.sub("[01]", r"Bit(\g<0>)", text)
     table = 0
     for number, (c, b, a) in enumerate(product((0, 1), repeat=3)):
-        table |= eval(text, {"a": Bit(a), "b": Bit(b), "c": Bit(c)}) << number
-    assert table == truth_table(parse_prefix(formula, LANGUAGES["propositional"]), "abc")
+        table |= eval(text, {"a": Bit(a), "b": Bit(b), "c": Bit(c), "Bit": Bit}) << number
+    assert table == truth_table(formula, "abc")
 
 
 def test_a_renaming_of_the_formula_renames_the_schema_and_nothing_else():
@@ -110,11 +99,8 @@ def test_the_form_of_traces_holds_what_can_be_read_and_most_labels():
 def test_replies_that_are_answers():
     traces = {
         "a; a & !b; cycle{1}": "a;&a!b;{1}",
-        " \n cycle{ b ; 1 }\n": "{b;1}",
         "```\ncycle{b}\n```": "{b}",
-        "```text\nTrace: cycle{b}\n```": "{b}",
-        "`cycle{b}`": "{b}",
-        "Trace: a; cycle{b}": "a;{b}",
+        "```text\nTrace: cycle{ b ; 1 }\n```": "{b;1}",
         '{"trace": "a; cycle{b | c}"}': "a;{|bc}",
     }
     assert [read_answer("ltl", reply) for reply in traces] == list(traces.values())
@@ -132,14 +118,11 @@ NO_ASSIGNMENTS += ['{"A": true}', '{"ab": true}', '{"a b": true}', '["a"]', '[["
 NO_ASSIGNMENTS += ["[]", "[" * 100_000, '{"a":' * 100_000]
 
 
-@pytest.mark.parametrize(
-    ("task", "replies"), [("ltl", NO_TRACES), ("propositional", NO_ASSIGNMENTS)]
-)
-def test_replies_that_are_no_answers_say_why(task, replies):
-    for reply in replies:
+def test_replies_that_are_no_answers_are_invalid():
+    for task, replies in (("ltl", NO_TRACES), ("propositional", NO_ASSIGNMENTS)):
+        assert set(judge(task, ["a"] * len(replies), replies)) == {"invalid"}
         with pytest.raises(AnswerError, match="."):
-            read_answer(task, reply)
-    assert set(judge(task, ["a"] * len(replies), replies)) == {"invalid"}
+            read_answer(task, replies[-1])
 
 
 def test_verdicts_are_those_of_the_checkers():
@@ -149,7 +132,6 @@ def test_verdicts_are_those_of_the_checkers():
     replies = ['{"a": true}', '{"b": true, "a": false}', "{}", '{"c": true}']
     found = judge("propositional", ["|ab"] * 4, replies, ["a1"] * 4)
     assert found == ["exact", "correct", "incorrect", "invalid"]
-    assert judge("ltl", [], []) == []
 
 
 def test_renaming_a_reply_renames_its_answer_and_prose_alike():
@@ -159,11 +141,8 @@ def test_renaming_a_reply_renames_its_answer_and_prose_alike():
         assert read_answer(task, rename_reply(r, reply)) == r(read_answer(task, reply))
         assert rename_reply(r.inverse(), rename_reply(r, reply)) == reply
     assert rename_reply(r, "Let a be true, said cat X_a.") == "Let c be true, said cat X_a."
-
-
-def test_replies_are_compared_by_what_they_say():
+    # Replies are compared by what they say.
     same = ['{"a": true, "b": false}', '{ "b":false,\n"a":true }']
     assert comparable("propositional", same[0]) == comparable("propositional", same[1])
     assert comparable("ltl", "a&b; cycle{1}") == comparable("ltl", "Trace: a & b; cycle{ 1 }")
-    assert comparable("ltl", "no") != comparable("ltl", "never")
-    assert comparable("ltl", "no") == comparable("ltl", " no\n")
+    assert comparable("ltl", "no") == comparable("ltl", " no\n") != comparable("ltl", "never")

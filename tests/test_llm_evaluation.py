@@ -91,11 +91,6 @@ def test_shipped_verdicts_are_what_the_checkers_say_of_the_shipped_replies(path)
     assert test["verdicts"] == {v: verdicts.count(v) for v in test["verdicts"]}
 
 
-def test_a_result_that_is_not_there_says_the_command():
-    with pytest.raises(MissingResultError, match="python -m itekit llm prop --scale lab"):
-        load_result("no such model", "propositional", "lab")
-
-
 def test_the_command_writes_a_result(replies, capsys):
     with FakeServer(solver) as server:
         options = ["--base-url", server.base_url, "--model", "Fake 1.0", "--samples", "2"]
@@ -107,3 +102,5 @@ def test_the_command_writes_a_result(replies, capsys):
     assert written["sampling"]["seed"] == 42 and "openai" in written["evaluated"]["versions"]
     assert main(["llm", "ltl", "--base-url", "http://localhost:1/v1"]) == 2
     assert "--model" in capsys.readouterr().err
+    with pytest.raises(MissingResultError, match="python -m itekit llm prop --scale lab"):
+        load_result("no such model", "propositional", "lab")

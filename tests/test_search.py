@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import distributed
 import numpy as np
@@ -76,10 +77,9 @@ def test_paper_size_is_the_papers_table_with_three_seeds():
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_setting_is_a_run_of_its_own(scale):
     made = search_settings(scale)
-    experiments = [s.experiment(scale) for s in made]
-    assert len({e.slug for e in experiments}) == len(set(made)) == len(made)
-    for s, experiment in zip(made, experiments, strict=True):
-        found = experiment.embedding
+    assert len({s.experiment(scale).slug for s in made}) == len(set(made)) == len(made)
+    for s in made:
+        experiment, found = s.experiment(scale), s.experiment(scale).embedding
         assert (experiment.scale, experiment.seed, experiment.adacos) == (scale, s.seed, s.adacos)
         assert found.f_fn == experiment.model.normalize_features == s.f_fn
         assert (found.kind == "dual_part") == (not s.is_baseline)
@@ -88,8 +88,6 @@ def test_every_setting_is_a_run_of_its_own(scale):
 
 
 def test_settings_that_make_no_sense_are_errors():
-    with pytest.raises(ValueError, match="'cubes'"):
-        Setting("cubes", 8, True, True, True)
     with pytest.raises(ValueError, match="alpha-renaming has no random part"):
         Setting("alpha-renaming", 8, False, True, True)
     with pytest.raises(ValueError, match="AdaCos needs f_fn"):
@@ -102,39 +100,33 @@ def test_each_setting_leaves_a_record_and_no_checkpoint(fast, places):
     assert load_search("smoke", places["directory"]) == [record for _, record in found]
     assert not any(places["folder"].iterdir())
     for setting, record in found:
-        assert Setting.of(record) == setting
         result = record["result"]
+        assert Setting.of(record) == setting and json.loads(json.dumps(record)) == record
         assert record["edit_distance"] == result["mean_edit_distance"] == result["spread"]["mean"]
         assert record["edit_distance"] == pytest.approx(np.nanmean(np.array(result["grid"], float)))
         assert result["other_base"] >= 0
         assert {"seconds", "command", "versions", "hardware"} <= set(record["trained"])
-        assert json.loads(json.dumps(record)) == record
-    assert [s for s, _ in search("smoke", **places)] == list(search_settings("smoke")[2:])
-    assert list(search("smoke", **places)) == []
+    assert [s for s, _ in search("smoke", 1, **places)] == [search_settings("smoke")[2]]
 
 
-def test_a_training_that_was_stopped_goes_on_from_its_checkpoint(fast, tmp_path, monkeypatch):
-    whole = run_setting(ONE, "smoke", tmp_path / "whole")
+def test_a_training_that_was_stopped_goes_on_from_its_checkpoint(fast, places, monkeypatch):
+    whole = run_setting(ONE, "smoke", places["directory"])
     experiment, steps, plain = ONE.experiment("smoke"), [], Trainer.train_step
-    Trainer(experiment, tmp_path / "stopped" / experiment.slug).run(until=4, progress=False)
+    folder = places["folder"]
+    Trainer(experiment, folder / experiment.slug).run(until=4, progress=False)
 
     def counted(trainer):
         steps.append(trainer.step)
         return plain(trainer)
 
     monkeypatch.setattr(Trainer, "train_step", counted)
-    resumed = run_setting(ONE, "smoke", tmp_path / "stopped")
+    assert without_times(run_setting(ONE, "smoke", folder)) == without_times(whole)
     assert steps == [4, 5]
-    assert without_times(resumed) == without_times(whole)
-
-
-def test_a_record_that_nobody_took_is_not_made_again(fast, places, monkeypatch):
-    record = run_setting(ONE, "smoke", places["folder"])
-    assert [path.name for path in places["folder"].glob("*/*")] == ["record.json"]
-    monkeypatch.setattr(module, "Trainer", None)
+    assert [path.name for path in folder.glob("*/*")] == ["record.json"]
+    monkeypatch.setattr(module, "Trainer", None)  # a record that nobody took is not made again
     monkeypatch.setattr(module, "search_settings", lambda scale: (ONE,))
     ((_, found),) = search("smoke", **places)
-    assert without_times(found) == without_times(record)
+    assert without_times(found) == without_times(whole)
 
 
 def test_a_killed_search_goes_on(places):
@@ -172,13 +164,8 @@ def test_a_setting_that_fails_does_not_stop_the_others(fast, places, monkeypatch
     assert "TrainingDivergedError: the loss is nan" in str(found[first])
     assert load_search("smoke", places["directory"]) == [found[second]]
     assert main(["search", "--only=1", *options(places)]) == 1
-    assert "seed 0  failed: " in capsys.readouterr().out
-
-
-def test_the_command_says_what_is_done(fast, places, capsys):
-    assert main(["search", "--only=1", *options(places)]) == 0
     printed = capsys.readouterr().out
-    assert "7 settings at smoke size, 0 done before" in printed and "1/7  normal-8" in printed
+    assert "7 settings at smoke size, 1 done before" in printed and "seed 0  failed: " in printed
     with locked(places["folder"]):
         assert main(["search", *options(places)]) == 2
     assert "another process" in capsys.readouterr().err
@@ -186,12 +173,11 @@ def test_the_command_says_what_is_done(fast, places, capsys):
 
 def test_records_of_other_settings_and_damaged_files_are_named(fast, places, monkeypatch):
     list(search("smoke", 1, **places))
-    directory = places["directory"]
+    path = result_path("smoke", directory := places["directory"])
     other = FAST | {"training": replace(FAST["training"], learning_rate=0.5)}
     monkeypatch.setitem(module.SIZES, "smoke", other)
     with pytest.raises(ValueError, match=r"copying-search-smoke.json.*normal.*other settings"):
         load_search("smoke", directory)
-    path = result_path("smoke", directory)
     for text in (path.read_text()[:-9], '{"method": 1}', '[{"method": "normal"}]', "[3]"):
         path.write_text(text)
         with pytest.raises(ValueError, match=r"copying-search-smoke.json: damaged"):
@@ -207,16 +193,9 @@ def test_a_cluster_finds_what_this_machine_finds(places, tmp_path, cluster):
     own = run_setting(chosen[0], "smoke", tmp_path / "own")
     assert without_times(own) == without_times(found[chosen[0]])
     assert all(found[s]["trained"]["command"] == command() for s in chosen), "not a worker's"
-
-
-def test_workers_with_several_threads_are_refused(places):
-    options = {"n_workers": 1, "threads_per_worker": 2, "processes": False}
-    with (
-        distributed.LocalCluster(dashboard_address=":0", **options) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-        pytest.raises(ValueError, match="--nthreads 1"),
-    ):
-        next(search("smoke", client=client, **places))
+    two = SimpleNamespace(nthreads=lambda: {"a worker": 2})
+    with pytest.raises(ValueError, match="--nthreads 1"):
+        next(search("smoke", client=two, **places))
 
 
 def test_the_table_is_the_papers_and_holds_the_best_seed():
@@ -246,8 +225,6 @@ def test_correlations_are_pearsons_with_the_p_value_of_the_t_distribution():
     some = [r for r in records if r["method"] == "normal" and not r["adacos"]]
     assert set(tables.correlations(some)) == {"d_beta", "f_bn", "f_fn"}, "the others do not vary"
     assert tables.correlations([r | {"edit_distance": 1.0} for r in some]) == {}
-    with pytest.raises(ValueError, match="3 records or more, found 2"):
-        tables.correlations(some[:2])
 
 
 def test_pairs_differ_in_one_feature():
@@ -258,8 +235,6 @@ def test_pairs_differ_in_one_feature():
         for off, on in found:
             changed = {k for k in on if k != "edit_distance" and on[k] != off[k]}
             assert changed == {feature} and on[feature]
-    seeds = [r | {"seed": seed} for seed in (0, 1) for r in records]
-    assert len(tables.pairs(seeds, "f_bn")) == 90
 
 
 def test_sensitivity_is_the_spread_over_draws_and_pooled_by_variance():
@@ -269,4 +244,3 @@ def test_sensitivity_is_the_spread_over_draws_and_pooled_by_variance():
     assert found.difference == pytest.approx(100 * (found.median_choice / found.mean - 1))
     many = [tables.Sensitivity(0, mean, 9, std, 1.0) for mean, std in ((2, 3.0), (0, 4.0))]
     assert tables.pooled_std(many) == pytest.approx(math.sqrt(12.5))
-    assert math.isnan(many[1].difference)
