@@ -6,6 +6,7 @@ import json
 import lzma
 import random
 from dataclasses import asdict
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
@@ -26,6 +27,7 @@ from itekit.datasets.sets import (
     read_text,
     write_pairs,
 )
+from itekit.files import SCALES
 from itekit.tasks.verdicts import CORRECT
 from itekit.workers import check_all
 
@@ -33,22 +35,6 @@ LTL_PAIRS = [("&aXb", "a;b;{1}"), ("U1!c", "{!c}"), ("F&a!b", "&a!b;{1;a}"), ("1
 PROPOSITIONAL_PAIRS = [("&ab", "a1b1"), ("^a=b1", "a0b1"), ("|a!c", "c0")]
 SUFFIXES = (".txt", ".txt.gz", ".txt.xz")
 texts = st.text("abcXU!&;{}10 é", min_size=1, max_size=20)
-
-
-@pytest.fixture
-def bad_line_73(tmp_path):
-    """Write a file whose line 73 is replaced, in any format."""
-
-    def write(line: str, suffix: str = ".txt", ending: str = "\n"):
-        lines = [text for pair in LTL_PAIRS * 20 for text in pair][:100]
-        lines[72] = line
-        path = tmp_path / f"mine{suffix}"
-        content = "".join(text + ending for text in lines).encode()
-        pack = {".txt.gz": gzip.compress, ".txt.xz": lzma.compress}.get(suffix, bytes)
-        path.write_bytes(pack(content))
-        return path
-
-    return write
 
 
 # Files
@@ -66,7 +52,7 @@ def test_what_is_written_is_read_by_us_and_by_others(tmp_path, suffix):
     assert read_pairs(tmp_path / f"p{suffix}", "propositional") == PROPOSITIONAL_PAIRS
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(texts, texts), max_size=8), st.sampled_from(SUFFIXES))
 def test_any_lines_come_back_and_always_as_the_same_bytes(tmp_path_factory, pairs, suffix):
     folder = tmp_path_factory.mktemp("store")
@@ -77,57 +63,43 @@ def test_any_lines_come_back_and_always_as_the_same_bytes(tmp_path_factory, pair
     assert (folder / "a" / file).read_bytes() == (folder / "b" / file).read_bytes()
 
 
-def test_windows_line_ends_and_a_missing_last_one_are_read(tmp_path, bad_line_73):
-    assert len(read_pairs(bad_line_73("&aXb", ending="\r\n"), "ltl")) == 50
-    path = tmp_path / "open.txt"
-    path.write_text("a\n{a}")
-    assert read_pairs(path, "ltl") == [("a", "{a}")]
-
-
-def test_the_original_spellings_become_ours(tmp_path):
-    path = tmp_path / "original.txt"
-    path.write_text("<->axorbc\na1b1c0\n&&xor\nx1o1r1\n")
-    pairs = [("=a^bc", "a1b1c0"), ("&&xor", "x1o1r1")]
-    assert read_pairs(path, "propositional") == pairs
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize(
-    ("line", "problem"),
+    ("task", "content", "pairs"),
     [
-        ("&a", "position 2: found the end, expected a formula"),
-        ("&aXb;", "position 4: found ';'"),
-        ("&aAb", "position 2: found 'A'"),
-        ("", "an empty line, expected a formula"),
+        ("ltl", b"a\r\n{a}\r\nXb\r\n{1}\r\n", [("a", "{a}"), ("Xb", "{1}")]),
+        ("ltl", b"a\n{a}", [("a", "{a}")]),
+        ("propositional", b"<->axorbc\na1b1c0\n&&xor\nx1o1r1\n",
+         [("=a^bc", "a1b1c0"), ("&&xor", "x1o1r1")]),
     ],
-)
-def test_a_bad_line_is_named(bad_line_73, suffix, line, problem):
-    path = bad_line_73(line, suffix)
-    with pytest.raises(ValueError, match=f"{path}, line 73: .*{problem}|line 73: {problem}"):
-        read_pairs(path, "ltl")
+)  # fmt: skip
+def test_files_of_others_are_read(tmp_path, task, content, pairs):
+    path = tmp_path / "theirs.txt"
+    path.write_bytes(content)
+    assert read_pairs(path, task) == pairs
 
 
 @pytest.mark.parametrize(
     ("task", "content", "problem"),
     [
         ("ltl", b"a\n{a}\nb\n{b\n", "line 4: .*found the end, expected"),
-        ("ltl", b"a\n{a}\nb\n\n", "line 4: an empty line, expected a trace"),
-        ("ltl", b"a\n{a}\nb\n", "line 3: the file ends here, expected a trace"),
+        ("ltl", b"a\n{a}\n&a\n{b}\n", "line 3: .*position 2: found the end, expected a formula"),
+        ("ltl", b"a\n{a}\n&aXb;\n{b}\n", "line 3: .*position 4: found ';'"),
+        ("ltl", b"a\n{a}\nb\n\n", "line 4: nothing there, expected a label"),
+        ("ltl", b"a\n{a}\nb\n", "line 3: the file ends here, expected a label"),
         ("ltl", "a\n{a}\nX\u00e9\n{1}\n".encode(), "line 3: .*position 1: found 'é'"),
-        ("ltl", b"a\n{a}\nb\xe9\n{b}\n", "line 3: found byte 0xe9, expected text in UTF-8"),
-        ("ltl", b"\n", "line 1: an empty line, expected a formula"),
-        ("ltl", b"", "mine.txt: an empty file, expected a formula"),
-        ("propositional", b"a\n\na\na1\n", "line 2: an empty line, expected an assignment"),
+        ("ltl", b"a\n{a}\nb\xe9\n{b}\n", "line 3: expected text in UTF-8.* byte 0xe9"),
+        ("ltl", b"a\n{a}\nz\n{1}\n", "line 3: .*found 'z'"),
+        ("ltl", b"", "mine.txt, line 1: nothing there, expected a formula"),
         ("propositional", b"a\na1\nXa\na1\n", "line 3: .*found 'X'"),
         ("propositional", b"a\na1\na\na1a1\n", "line 4: .*'a' again"),
         ("LTL", b"", "unknown task 'LTL'"),
     ],
 )
-def test_other_damage_is_named(tmp_path, task, content, problem):
+def test_damage_is_named(tmp_path, task, content, problem):
     path = tmp_path / "mine.txt"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=problem):
-        read_pairs(path, task)
+        read_pairs(path, task, propositions="abc")
 
 
 @pytest.mark.parametrize("suffix", [".txt.gz", ".txt.xz"])
@@ -135,9 +107,9 @@ def test_damaged_archives_never_pass(tmp_path, suffix):
     path = tmp_path / f"set{suffix}"
     write_pairs(path, LTL_PAIRS)
     content = path.read_bytes()
-    for kept in (0, 1, 20, -1):
+    for kept in (1, 20, -1):
         path.write_bytes(content[:kept])
-        with pytest.raises(ValueError, match=f"{path}: (a damaged or truncated|an empty file)"):
+        with pytest.raises(ValueError, match=f"{path}: a damaged or truncated"):
             read_pairs(path, "ltl")
     for place in range(len(content)):
         path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
@@ -145,14 +117,6 @@ def test_damaged_archives_never_pass(tmp_path, suffix):
             assert read_pairs(path, "ltl") == LTL_PAIRS  # a bit of the header that means nothing
         except ValueError as error:
             assert str(path) in str(error)
-
-
-def test_a_name_that_is_not_expected_is_named(tmp_path):
-    path = tmp_path / "mine.txt"
-    write_pairs(path, LTL_PAIRS)
-    assert read_pairs(path, "ltl", propositions=("a", "b", "c")) == LTL_PAIRS
-    with pytest.raises(ValueError, match="line 3: .*found 'c'"):
-        read_pairs(path, "ltl", propositions=("a", "b"))
 
 
 @pytest.mark.parametrize("pair", [("", "{1}"), ("a", "{1}\n"), ("a\r", "{1}")])
@@ -201,13 +165,13 @@ def test_a_changed_file_is_noticed(folders):
             read_set("ltl35", "smoke")
 
 
-OUTSIDE = {"name": "x", "task": "ltl", "files": {"train": {"file": "../../x", "sha256": ""}}}
+FILES = {"train": {"file": "../../x", "sha256": ""}}
 
 
 @pytest.mark.parametrize(
     "content",
-    ["", "{", "[]", '{"name": "x"}', '{"name": 1, "files": {}}', "[" * 100_000, "\xff",
-     json.dumps(OUTSIDE), json.dumps(OUTSIDE | {"files": {"train": "train.txt"}})],
+    ["", "[]", '{"name": "x"}', '{"name": 1, "task": "ltl", "files": []}', "[" * 100_000, "\xff",
+     json.dumps({"name": "x", "task": "ltl", "files": FILES})],
 )  # fmt: skip
 def test_a_manifest_that_is_none_is_named(folders, content):
     (folders / "own").mkdir()
@@ -230,22 +194,20 @@ def test_the_table_says_what_is_there(folders):
     put(folders / "own" / "ltl35-smoke", LTL_PAIRS)
     put(folders / "shipped" / "prop35-lab", PROPOSITIONAL_PAIRS, "propositional")
     lines = {line.split(" ")[0]: line for line in sets.table().splitlines()}
-    assert "200     here" in lines["ltl35"] and "shipped" not in lines["ltl35"]
-    assert "100,000  shipped" in lines["prop35"] and "here" not in lines["prop35"]
+    assert "200      here" in lines["ltl35"] and "shipped" not in lines["ltl35"]
+    assert "100,000   shipped" in lines["prop35"] and "here" not in lines["prop35"]
     assert all(name in lines for name in NAMES)
 
 
 # Presets
 
 
-@pytest.mark.parametrize("scale", ["smoke", "lab", "paper"])
-@pytest.mark.parametrize("name", NAMES)
-def test_presets_are_values_that_survive_json(name, scale):
-    recipe = preset(name, scale, 5)
-    assert from_json(json.loads(json.dumps(asdict(recipe)))) == recipe
-    assert folder_name(recipe) == f"{name}-{scale}-s5"
-    assert (recipe.name, recipe.scale, recipe.seed) == (name, scale, 5)
-    assert recipe.task == ("ltl" if name.startswith("ltl") else "propositional")
+def test_presets_are_values_that_survive_json():
+    for name, scale in product(NAMES, SCALES):
+        recipe = preset(name, scale, 5)
+        assert from_json(json.loads(json.dumps(asdict(recipe)))) == recipe
+        assert folder_name(recipe) == f"{name}-{scale}-s5"
+        assert recipe.task == ("ltl" if name.startswith("ltl") else "propositional")
 
 
 def test_the_papers_sets_have_the_papers_numbers():
@@ -269,23 +231,13 @@ def test_the_papers_sets_have_the_papers_numbers():
 
 
 @pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        ({"colour": "red"}, "not a recipe"),
-        ({"suffix": "/../../../evil.txt"}, "suffix '/../../../evil.txt': expected one of .txt"),
-        ({"splits": [["../train", 100]]}, "'../train' cannot be the name of a file"),
-        ({"name": "../x"}, "'../x' cannot be the name of a file"),
-        ({"scale": "/"}, "'/' cannot be the name of a file"),
-        ({"name": 3}, "not a recipe"),
-        ({"strata": []}, "expected strata"),
-        ({"strata": [3]}, "not a recipe"),
-        ({"splits": [["train", 90]]}, "100 per cent"),
-        ({"seed": -1}, "the seed must be 0 or more"),
-        ({"task": "LTL"}, "unknown task 'LTL'"),
-    ],
-)
-def test_wrong_recipes_are_named(change, problem):
-    with pytest.raises(ValueError, match=problem):
+    "change",
+    [{"colour": "red"}, {"suffix": "/../../../evil.txt"}, {"splits": [["../train", 100]]},
+     {"name": "../x"}, {"scale": "/"}, {"name": 3}, {"strata": []}, {"strata": [3]}, {"seed": -1},
+     {"task": "LTL"}],
+)  # fmt: skip
+def test_wrong_recipes_are_named(change):
+    with pytest.raises(ValueError, match="not a recipe|found Recipe"):
         from_json(json.loads(json.dumps(asdict(preset("ltl35", "lab")))) | change)
 
 
@@ -299,7 +251,7 @@ def test_unknown_names_and_scales_are_named():
 # The sets that come with the kit
 
 FOLDERS = sorted(SHIPPED.iterdir())
-QUICK = [f for f in FOLDERS if "alpha-covariance" in f.name or "generalization-smoke" in f.name]
+QUICK = [folder for folder in FOLDERS if "smoke" in folder.name]
 
 
 def test_every_preset_is_shipped_at_the_two_smaller_sizes_and_all_are_small():

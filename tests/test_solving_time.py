@@ -1,13 +1,19 @@
 """Solving times: the formulas of a cell are what they should be, and time-outs are counted."""
 
-import json
 from dataclasses import replace
 
 import pytest
 
 from itekit.__main__ import main
 from itekit.datasets import solving_time
-from itekit.datasets.solving_time import GRIDS, TimingGrid, cell_formulas, cell_statistics, measure
+from itekit.datasets.solving_time import (
+    GRIDS,
+    TimingGrid,
+    cell_formulas,
+    cell_statistics,
+    load_solving_time,
+    measure,
+)
 from itekit.logic.formulas import parse_prefix
 from itekit.tasks.ltl import TRANSLATIONS
 from itekit.tasks.verdicts import TIME_OUT
@@ -15,7 +21,7 @@ from itekit.tasks.verdicts import TIME_OUT
 SMALL = TimingGrid((4, 9), (1, 3), 4, 0.5, 20_000)
 
 
-@pytest.mark.parametrize(("count", "length"), [(1, 8), (2, 8), (5, 20), (3, 35)])
+@pytest.mark.parametrize(("count", "length"), [(1, 8), (5, 20)])
 def test_formulas_have_exactly_the_length_and_the_propositions(count, length):
     grid = replace(SMALL, formulas=8)
     found = cell_formulas(grid, count, length, 0)
@@ -24,22 +30,7 @@ def test_formulas_have_exactly_the_length_and_the_propositions(count, length):
     assert len(set(formulas)) == 8
     assert found == cell_formulas(grid, count, length, 0)
     assert found != cell_formulas(grid, count, length, 1)
-
-
-def test_cells_that_cannot_be_are_empty_without_drawing():
-    assert cell_formulas(replace(SMALL, tries=10**9), 5, 8, 0) == []
-
-
-def test_every_translation_has_a_time_for_every_cell():
-    result = measure("smoke", grid=SMALL)
-    assert result["formulas"] == [[4, 4], [0, 4]]
-    for translation in TRANSLATIONS:
-        (one, two), (none, four) = result[translation]["median"]
-        assert none is None and result[translation]["time_outs"][1] == [None, 0.0]
-        assert all(0 < seconds < 0.5 for seconds in (one, two, four))
-    assert json.loads(json.dumps(result)) == result | {
-        "grid": json.loads(json.dumps(result["grid"]))
-    }
+    assert cell_formulas(replace(SMALL, tries=10**9), 5, 8, 0) == [], "it cannot be"
 
 
 def test_a_formula_that_takes_too_long_is_a_time_out_and_the_others_are_measured(monkeypatch):
@@ -50,46 +41,43 @@ def test_a_formula_that_takes_too_long_is_a_time_out_and_the_others_are_measured
     monkeypatch.setattr(
         solving_time, "cell_formulas", lambda grid, *cell_and_seed: cells[cell_and_seed[:2]]
     )
-    result = measure("smoke", grid=TimingGrid((3, 8), (2,), 3, 0.3, 1))
+    monkeypatch.setitem(GRIDS, "smoke", TimingGrid((3, 8), (2,), 3, 0.3, 1))
+    result = measure("smoke")
     assert result["default"]["time_outs"] == [[0.0, 0.3333]]
     assert result["default"]["upper_quartile"][0][1] is None
     assert result["default"]["median"][0][1] < 0.3
-    assert result["cpu_seconds"] >= 0.3
 
 
 @pytest.mark.parametrize(
-    ("times", "median", "quartile", "time_outs"),
+    ("times", "expected"),
     [
-        ([0.3, 0.1, 0.2], 0.2, 0.3, 0.0),
-        ([0.1, TIME_OUT, 0.2, 0.3], 0.3, None, 0.25),
-        ([TIME_OUT, 0.1, TIME_OUT], None, None, 0.6667),
-        ([TIME_OUT], None, None, 1.0),
-        ([0.123456], 0.123, 0.123, 0.0),
+        ([0.3, 0.123456, 0.2], (0.2, 0.3, 0.0)),
+        ([0.1, TIME_OUT, 0.2, 0.3], (0.3, None, 0.25)),
+        ([TIME_OUT, 0.123456, 0.1], (0.123, None, 0.3333)),
+        ([TIME_OUT], (None, None, 1.0)),
     ],
 )
-def test_statistics_of_a_cell(times, median, quartile, time_outs):
-    found = cell_statistics(times, 0.5)
-    assert found == {"median": median, "upper_quartile": quartile, "time_outs": time_outs}
+def test_statistics_of_a_cell(times, expected):
+    assert tuple(cell_statistics(times).values()) == expected
 
 
 def test_the_command_writes_a_result_with_its_origin(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(GRIDS, "smoke", SMALL)
-    assert (
-        main(["solving-time", "--scale", "smoke", "--seed", "3", "--directory", str(tmp_path)]) == 0
-    )
+    words = ["solving-time", "--scale", "smoke", "--seed", "3", "--directory", str(tmp_path)]
+    assert main(words) == 0
     (path,) = tmp_path.iterdir()
     assert str(path) in capsys.readouterr().out
     monkeypatch.setattr(solving_time, "RESULTS", tmp_path)
-    result = solving_time.load_solving_time("smoke", 3)
+    result = load_solving_time("smoke", 3)
     assert result["seed"] == 3 and result["grid"]["lengths"] == [4, 9]
     assert {"command", "hardware", "date", "seconds"} <= result["measured"].keys()
-    assert {"python", "spottl"} <= result["measured"]["versions"].keys()
+    assert result["formulas"] == [[4, 4], [0, 4]]
+    for translation in TRANSLATIONS:
+        (one, two), (none, four) = result[translation]["median"]
+        assert none is None and result[translation]["time_outs"][1] == [None, 0.0]
+        assert all(0 < seconds < 0.5 for seconds in (one, two, four))
     path.write_text("{")
     with pytest.raises(ValueError, match="solving-time-smoke-s3.json: damaged JSON"):
-        solving_time.load_solving_time("smoke", 3)
-
-
-def test_a_missing_result_says_how_to_make_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(solving_time, "RESULTS", tmp_path)
+        load_solving_time("smoke", 3)
     with pytest.raises(FileNotFoundError, match="itekit solving-time --scale paper --seed 0"):
-        solving_time.load_solving_time("paper")
+        load_solving_time("paper")

@@ -6,13 +6,7 @@ import signal
 import time
 from pathlib import Path
 
-
-def echo(item):
-    return item
-
-
-def double(item):
-    return 2 * item
+NOT_A_FUNCTION = 3
 
 
 def misbehave(item):
@@ -34,17 +28,12 @@ def misbehave(item):
         raise SystemExit(7)
     if item == "print":
         print("=" * 100)
-    if isinstance(item, str) and item.startswith("die once "):
-        mark = Path(item.removeprefix("die once "))
-        if not mark.exists():
-            mark.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
+    if isinstance(item, Path) and not item.exists():  # it dies once
+        item.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
     return item
 
 
 def slowly(item):
     time.sleep(0.02)
     return [item, os.getpid()]
-
-
-NOT_A_FUNCTION = 3

@@ -15,13 +15,13 @@ last: the formulas are the same whatever else the process does.
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain, count
+from itertools import chain, count, islice
 
 import numpy as np
 import spot
 
 from itekit.datasets.presets import Recipe
-from itekit.logic.formulas import ARITY, LANGUAGES, LTL, PROPOSITIONAL, Language, join, split
+from itekit.logic.formulas import ARITY, LANGUAGES, LTL, Language, join, split
 from itekit.logic.spot_bridge import FIRST, from_lbt
 from itekit.tasks.propositional import TAUTOLOGY, UNSATISFIABLE
 from itekit.tasks.verdicts import TIME_OUT
@@ -34,26 +34,15 @@ _LTL_WEIGHTS = "false=1,true=1,not=1,X=1,U=1,and=1,F=0,G=0,R=0,W=0,M=0,or=0,xor=
 _BOOLEAN_WEIGHTS = "false=1,true=1,not=1,and=1,or=1,xor=0.5,equiv=0.5,implies=0"
 
 
-class RandomFormulas(Iterator[str]):
-    """Prefix texts of random formulas; `random_formulas` makes it.
+def random_formulas(*args, limit: int | None = None, **options) -> Iterator[str]:
+    """The formulas of `candidates`; the end comes after `limit` trees, if there is one.
 
-    Attributes:
-        trees: how many trees were drawn so far, those whose formulas did not fit included.
+    What is asked for may not exist: a limit is needed where few or no formulas fit.
     """
-
-    def __init__(self, texts: Iterator[str | None], limit: int | None):
-        self.trees = 0
-        self._texts, self._limit = texts, limit
-
-    def __next__(self) -> str:
-        while self.trees != self._limit:
-            self.trees += 1
-            if (text := next(self._texts)) is not None:
-                return text
-        raise StopIteration
+    return (text for text in islice(candidates(*args, **options), limit) if text is not None)
 
 
-def random_formulas(
+def candidates(
     language: Language,
     propositions: int,
     sizes: tuple[int, int],
@@ -62,40 +51,35 @@ def random_formulas(
     fitting: bool = False,
     all_propositions: bool = False,
     alphabet: int | None = None,
-    limit: int | None = None,
     rename_sorted: bool = False,
-) -> RandomFormulas:
-    """Random formulas of LTL or PROPOSITIONAL, in an order that the arguments decide.
+) -> Iterator[str | None]:
+    """For each random tree, without end, the prefix text of its formula, None if it does not fit.
 
-    Endless unless there is a `limit`; the same formula may come again. Every size of the *tree*
-    from low to high is equally likely; the formula may be smaller. `fitting` leaves out formulas
-    that are too small; if only one size fits, larger trees are drawn too, up to twice that size:
-    more of their formulas have it.
+    The order depends on the arguments alone; the same formula may come again. Every size of the
+    *tree* from low to high is equally likely; the formula may be smaller. `fitting` leaves out
+    formulas that are too small; if only one size fits, larger trees are drawn too, up to twice that
+    size: more of their formulas have it.
 
     Args:
+        language: LTL or PROPOSITIONAL.
         propositions: the number of APs, called a, b, ...
         sizes: low and high, in nodes of the tree, which are tokens of the formula.
+        seed: 0 or more.
         fitting: only formulas of low to high tokens.
         all_propositions: only those in which all of the APs occur; implies `fitting`.
         alphabet: draw from so many APs, and keep formulas in which at most `propositions` of them
             occur; implies `fitting` and `rename_sorted`. Formulas of one shape stay equally likely,
             and where they are to have many APs and few leaves, they are found much sooner.
-        limit: the end comes after so many trees: what is asked for may not exist.
         rename_sorted: rename the APs of each formula to a, b, ... in their sorted order, as the
             authors do in their sets with 10 APs.
 
     Raises:
-        ValueError: an argument out of range, or another language.
+        ValueError: a number out of range.
     """
     low, high = sizes
-    if language not in (LTL, PROPOSITIONAL):
-        raise ValueError(f"expected LTL or PROPOSITIONAL, found {language.name}")
-    if not 1 <= low <= high:
-        raise ValueError(f"sizes must satisfy 1 <= low <= high, found {low} and {high}")
-    if propositions < 1 or (alphabet is not None and alphabet < propositions):
-        raise ValueError(f"expected 1 <= propositions <= alphabet, not {propositions}, {alphabet}")
-    if seed < 0 or (limit is not None and limit < 0):
-        raise ValueError(f"seed and limit must be 0 or more, found {seed} and {limit}")
+    if not (1 <= low <= high and 1 <= propositions <= (alphabet or propositions) and seed >= 0):
+        found = f"{propositions} of {alphabet or propositions}, sizes {low} to {high}, seed {seed}"
+        raise ValueError(f"expected APs and sizes from 1 on, and a seed from 0 on, found {found}")
     names = proposition_names(propositions)
     fitting = fitting or all_propositions or alphabet is not None
     rename = rename_sorted or alphabet is not None
@@ -104,7 +88,6 @@ def random_formulas(
     first = int(np.random.SeedSequence(seed).generate_state(1)[0])
 
     def text(formula: spot.formula) -> str | None:
-        """The text of a formula, None if it does not fit."""
         if fitting and not low <= spot.length(formula) <= high:
             return None
         tokens, used = spot.str_lbt_ltl(formula).split(), spot_names
@@ -118,12 +101,9 @@ def random_formulas(
             tokens = _nameless_last(tokens)
         return join(tokens)
 
-    def texts() -> Iterator[str | None]:
-        for number in count():
-            drawn = _draw(language, spot_names, trees, (first + number * STRIDE) % 2**31)
-            yield from [text(formula) for formula in drawn]  # a list: all at once
-
-    return RandomFormulas(texts(), limit)
+    for number in count():
+        drawn = _draw(language, spot_names, trees, (first + number * STRIDE) % 2**31)
+        yield from [text(formula) for formula in drawn]  # a list: all at once
 
 
 def _nameless_last(tokens: Sequence[str]) -> list[str]:
@@ -177,6 +157,7 @@ class Drawing:
         self.counts: Counter[str] = Counter()
         self.kept: list[list[tuple[str, str]]] = [[] for _ in recipe.strata]
         self.time_outs: list[str] = []
+        self._tries = [0] * len(recipe.strata)
         self._sizes = [Counter() for _ in recipe.strata]  # kept, and without a label so far
         self._seen: set[str] = set()
         self._sources = [self._source(number) for number in range(len(recipe.strata))]
@@ -185,8 +166,7 @@ class Drawing:
         """(stratum, formula) of what is to be labelled next; empty when the drawing is over."""
         drawn: list[tuple[int, str]] = []
         for number, stratum in enumerate(self.recipe.strata):
-            missing = stratum.count - len(self.kept[number])
-            for _ in range(min(missing, (self.recipe.round or missing + len(drawn)) - len(drawn))):
+            for _ in range(stratum.count - len(self.kept[number])):
                 formula = self._draw(number)
                 if formula is None:
                     break
@@ -210,20 +190,20 @@ class Drawing:
 
     def facts(self) -> dict:
         """For the manifest: what became of the candidates, and which strata are not full."""
-        tries = [source.trees for source in self._sources]
         short = [
             {
                 "propositions": stratum.propositions,
                 "sizes": f"{stratum.low} to {stratum.high}",
                 "wanted": stratum.count,
                 "found": len(kept),
-                "candidates": drawn,
+                "candidates": tries,
             }
-            for stratum, kept, drawn in zip(self.recipe.strata, self.kept, tries, strict=True)
+            for stratum, kept, tries in zip(self.recipe.strata, self.kept, self._tries, strict=True)
             if len(kept) < stratum.count
         ]
-        unfit = sum(tries) - sum(self.counts.values())  # too small, or not with all APs
-        counts = {"candidates": sum(tries), "unfit": unfit} | dict(sorted(self.counts.items()))
+        total = sum(self._tries)
+        unfit = total - sum(self.counts.values())  # too small, or not with all APs
+        counts = {"candidates": total, "unfit": unfit} | dict(sorted(self.counts.items()))
         return {"counts": counts, "time_outs": self.time_outs, "short": short}
 
     def _draw(self, number: int) -> str | None:
@@ -232,8 +212,9 @@ class Drawing:
         cap, high = stratum.cap, stratum.high
         if stratum.full_from and min(sizes[s] for s in range(stratum.full_from, high + 1)) >= cap:
             return None
-        for formula in self._sources[number]:
-            size = len(split(formula))
+        for formula in islice(self._sources[number], stratum.tries - self._tries[number]):
+            self._tries[number] += 1
+            size = len(split(formula)) if formula else high + 1
             if size > high:
                 continue
             if cap is not None and sizes[size] >= cap:
@@ -246,11 +227,11 @@ class Drawing:
                 return formula
         return None
 
-    def _source(self, number: int) -> RandomFormulas:
-        """The random formulas of a stratum, at most as many as its tries."""
+    def _source(self, number: int) -> Iterator[str | None]:
+        """The candidates of a stratum."""
         recipe, stratum = self.recipe, self.recipe.strata[number]
         text = f"{recipe.name} {recipe.scale} {recipe.seed} {number}"
-        return random_formulas(
+        return candidates(
             LANGUAGES[recipe.task],
             stratum.propositions,
             (stratum.low, stratum.largest_tree or stratum.high),
@@ -258,6 +239,5 @@ class Drawing:
             fitting=True,
             all_propositions=stratum.all_propositions,
             alphabet=stratum.alphabet,
-            limit=stratum.tries,
             rename_sorted=recipe.sorted_names,
         )

@@ -14,7 +14,7 @@ import os
 import platform
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from itertools import chain
@@ -44,7 +44,6 @@ from itekit.workers import Pool, call
 ANSWERS = "answers.partial"  # in the output folder, until the set is whole
 PATIENCE = 100  # times the recipe's limit, where the time-outs are known
 TOOLS = ("spottl", "py-aiger", "py-aiger-sat", "python-sat")  # which decide formulas and labels
-TRIES = 1000  # candidates for each formula of a sample, at most
 
 
 def generate(
@@ -75,15 +74,16 @@ def generate(
         source = recipe.source
         pairs = recipe.derive(read_set(source.name, source.scale, seed=source.seed))
         with locked(output):
-            return _publish(recipe, output, pairs, {})
-    start, late = time.process_time(), frozenset(time_outs or ())
+            _publish(recipe, output, pairs, {})
+        return output
+    start, late = time.monotonic(), frozenset(time_outs or ())
     limit = recipe.cpu_seconds * (1 if time_outs is None else PATIENCE)
     key = json.dumps([asdict(recipe), time_outs, itekit.__version__, versions(TOOLS)])
     with (
         Pool(workers, client) as pool,
         locked(output),
         _answers(output / ANSWERS, key) as (file, kept),
-        tqdm(total=recipe.count, desc=recipe.name, disable=progress is None) as bar,
+        tqdm(total=recipe.count, desc=recipe.name, disable=not progress) as bar,
     ):
         drawing = Drawing(recipe)
         while drawn := drawing.next_round():
@@ -96,10 +96,9 @@ def generate(
                     raise RuntimeError(f"{formula} ran out of {limit} s, unlike in the manifest")
                 drawing.record(number, formula, answer)
                 bar.update(answer not in NO_LABEL)
-        spent = round(pool.spent + time.process_time() - start, 1)
-        facts = drawing.facts() | {"workers": pool.workers, "cpu_seconds": spent}
         pairs = _divide(recipe, [pair for part in drawing.kept for pair in part])
-        _publish(recipe, output, pairs, facts)
+        spent = {"workers": pool.workers, "seconds": round(time.monotonic() - start, 1)}
+        _publish(recipe, output, pairs, drawing.facts() | spent)
         (output / ANSWERS).unlink()
     return output
 
@@ -128,11 +127,25 @@ def regenerate(manifest: Path, output: Path | None = None, **options) -> Path:
     found = read_manifest(generate(recipe, output, **options))
     for name, entry in wanted["files"].items():
         if found["files"].get(name, {}).get("sha256") != entry["sha256"]:
-            raise RuntimeError(
-                f"{output / entry['file']} is not the one of {manifest}, made by "
-                f"{wanted.get('versions')}; here: {found['versions']}"
-            )
+            made = f"made by {wanted.get('versions')}; here: {found['versions']}"
+            raise RuntimeError(f"{output / entry['file']} is not the one of {manifest}, {made}")
     return output
+
+
+def sample(name: str, scale: str | None, count: int) -> dict[str, list[Pair]]:
+    """Split -> pairs of a small ltl35 or prop35, made once and kept in runs/sets.
+
+    It has about `count` pairs, the same number of each size that the whole set has in full; labels
+    come from the fast method.
+    """
+    whole = preset(name, scale)
+    (stratum,) = whole.strata
+    cap = count // (stratum.high - stratum.full_from + 1)
+    limits = {"low": stratum.full_from, "count": count, "cap": cap, "tries": 1000 * count}
+    made = {"name": f"{name}-sample{count}", "method": "fast", "suffix": ".txt"}
+    recipe = replace(whole, strata=(replace(stratum, **limits),), **made)
+    folder = OWN / folder_name(recipe)
+    return read_folder(folder if (folder / MANIFEST).exists() else generate(recipe, folder))
 
 
 @contextmanager
@@ -146,12 +159,12 @@ def _answers(path: Path, key: str) -> Iterator[tuple[BinaryIO, Iterator[str]]]:
     with open(descriptor, "r+b", buffering=0) as file:
         first, *kept = file.read().split(b"\n")[:-1] or [b""]
         if first != key.encode():
-            first, kept = key.encode(), []
+            kept = []
             file.truncate(0)
             file.seek(0)
-            file.write(first + b"\n")
-        file.truncate(sum(len(line) + 1 for line in (first, *kept)))
-        file.seek(0, os.SEEK_END)
+            file.write(key.encode() + b"\n")
+        file.seek(sum(len(line) + 1 for line in (key.encode(), *kept)))
+        file.truncate()
         yield file, iter([line.decode() for line in kept])
 
 
@@ -160,8 +173,7 @@ def _labels(
 ) -> Iterator[str]:
     """The label of each formula, or one of NO_LABEL; each is written as soon as it is there."""
     items = [(f"itekit.tasks.{recipe.task}:solve", text, recipe.method) for text in formulas]
-    answers = pool.run(call, items, limit=limit)
-    for formula, answer in zip(formulas, answers, strict=True):
+    for formula, answer in zip(formulas, pool.run(call, items, limit=limit), strict=True):
         if answer is None:
             answer = UNSATISFIABLE if recipe.task == "ltl" else classify(formula)
         if answer != TIME_OUT or limit == recipe.cpu_seconds:  # else it is an error
@@ -172,24 +184,27 @@ def _labels(
 def _divide(recipe: Recipe, pairs: list[Pair]) -> dict[str, list[Pair]]:
     """The splits, shuffled by a checksum of seed and formula: the same on every Python."""
     if len(recipe.splits) > 1:
-        key = str(recipe.seed).encode()
-        pairs = sorted(pairs, key=lambda p: hashlib.sha256(key + b" " + p[0].encode()).digest())
-    rest = iter(pairs)
-    sizes = recipe.split_sizes(len(pairs))
+        pairs.sort(key=lambda pair: hashlib.sha256(f"{recipe.seed} {pair[0]}".encode()).digest())
+    rest, sizes = iter(pairs), recipe.split_sizes(len(pairs))
     return {name: [next(rest) for _ in range(size)] for name, size in sizes.items()}
 
 
 def _publish(
     recipe: Recipe | Derivation, output: Path, pairs: dict[str, list[Pair]], facts: dict
-) -> Path:
+) -> None:
     """Write the files, and last the manifest, without which a folder is no set."""
     (output / MANIFEST).unlink(missing_ok=True)
-    files = {}
+    files, histograms = {}, {key: Counter() for key in ("size", "propositions", "label_length")}
     for name, part in pairs.items():
         file = name + recipe.suffix
         text = write_pairs(output / file, part)
         entry = {"file": file, "pairs": len(part), "sha256": digest(text)}
         files[name] = entry | {"bytes": len(text.encode())}
+        for formula, label in part:
+            tokens = split(formula)
+            histograms["size"][len(tokens)] += 1
+            histograms["propositions"][len(set(tokens) - ARITY.keys())] += 1
+            histograms["label_length"][len(split(label))] += 1
     manifest = {
         "name": recipe.name,
         "scale": recipe.scale,
@@ -197,76 +212,10 @@ def _publish(
         "task": recipe.task,
         "derivation" if isinstance(recipe, Derivation) else "recipe": asdict(recipe),
         "files": files,
-        "histograms": histograms(pair for part in pairs.values() for pair in part),
-        "versions": {"itekit": itekit.__version__}
-        | versions(TOOLS)
-        | {"python": platform.python_version()},
+        "histograms": {key: dict(sorted(found.items())) for key, found in histograms.items()},
+        "versions": versions(("itekit", *TOOLS)) | {"python": platform.python_version()},
         "command": command(),
         "hardware": processor(),
         "date": today(),
     }
     write_json(output / MANIFEST, manifest | facts)
-    return output
-
-
-def histograms(pairs: Iterable[Pair]) -> dict[str, dict[int, int]]:
-    """How many formulas have each size and each number of APs, and labels each length (tokens)."""
-    counts = {"size": Counter(), "propositions": Counter(), "label_length": Counter()}
-    for formula, label in pairs:
-        tokens = split(formula)
-        counts["size"][len(tokens)] += 1
-        counts["propositions"][len(set(tokens) - ARITY.keys())] += 1
-        counts["label_length"][len(split(label))] += 1
-    return {name: dict(sorted(found.items())) for name, found in counts.items()}
-
-
-def sample(
-    name: str,
-    scale: str | None = None,
-    count: int = 1000,
-    seed: int = 0,
-    folder: Path = OWN,
-    workers: int | None = None,
-) -> dict[str, list[Pair]]:
-    """Split -> pairs of a sample of ltl35 or prop35, made once and kept in `folder`.
-
-    Args:
-        name, scale, seed: of the set, see `preset`.
-        count: about so many formulas in all splits together, labelled by the fast method.
-
-    Raises:
-        ValueError: see `sample_recipe`.
-    """
-    recipe = sample_recipe(name, scale, count, seed)
-    place = Path(folder) / folder_name(recipe)
-    found = (place / MANIFEST).exists() and read_manifest(place).get("recipe")
-    if not found or from_json(found) != recipe:
-        generate(recipe, place, workers=workers)
-    return read_folder(place)
-
-
-def sample_recipe(name: str, scale: str | None, count: int, seed: int = 0) -> Recipe:
-    """The recipe of a sample.
-
-    The whole sets have the same number of formulas of every size from some size on, and below it
-    nearly all formulas that there are. In the paper's LTL set these few smallest sizes are 1 % of
-    all; a sample that took them in the same way would be made of small formulas. It leaves them
-    out, and has the same number of each of the other sizes.
-
-    Raises:
-        ValueError: not ltl35 or prop35, an unknown scale, or fewer formulas than sizes.
-    """
-    whole = preset(name, scale, seed)
-    if isinstance(whole, Derivation) or whole.strata[0].full_from is None:
-        raise ValueError(f"only ltl35 and prop35 can be sampled, found {name}")
-    (stratum,) = whole.strata
-    capped = stratum.high - stratum.full_from + 1
-    smaller = round((stratum.count - stratum.cap * capped) / stratum.cap)  # sizes at the cap
-    sizes, low = capped + smaller, stratum.full_from - smaller
-    cap = round(count / sizes)
-    if cap < 1:
-        raise ValueError(f"a sample needs {sizes} formulas or more, found {count}")
-    limits = {"count": cap * sizes, "cap": cap, "low": low, "full_from": low}
-    drawn = replace(stratum, **limits, tries=TRIES * count)
-    made = {"name": f"{name}-sample{count}", "method": "fast", "round": None, "suffix": ".txt"}
-    return replace(whole, strata=(drawn,), **made)

@@ -16,16 +16,15 @@ paper's; those of the larger LTL sets from the fast one.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from itekit.files import resolve_scale
 from itekit.logic.formulas import LANGUAGES, join, split
 from itekit.vocabulary import proposition_names
 
 Pair = tuple[str, str]
 SUFFIXES = (".txt", ".txt.gz", ".txt.xz")
-TRAINING_SPLITS = (("train", 80), ("validation", 10), ("test", 10))
-TEST_ONLY = (("test", 100),)
 PLAIN = re.compile(r"\w[\w.-]*")  # what the name of a file may be
 
 
@@ -55,13 +54,6 @@ class Stratum:
     all_propositions: bool = False
     alphabet: int | None = None
 
-    def __post_init__(self):
-        for name, value in vars(self).items():
-            if value is not None and value is not False and value < 1:
-                raise ValueError(f"{name} must be 1 or more, found {value}")
-        if self.low > self.high or (self.full_from and not self.cap):
-            raise ValueError(f"expected low <= high, and full_from only with a cap, found {self}")
-
 
 @dataclass(frozen=True)
 class Recipe:
@@ -73,12 +65,13 @@ class Recipe:
         method: how labels are made: the second argument of the task's `solve`.
         strata: the sources, in order.
         splits: names and per cent, in order; the last split takes what is left.
-        round: formulas that are labelled before those without a label are replaced, at most;
-            None: all that are missing. It changes which formulas fill a quota.
         sorted_names: rename each formula's APs to a, b, ... in their sorted order.
         cpu_seconds: limit for the label of one formula.
         suffix: of the files, one of SUFFIXES.
         seed: of the random formulas and of the order; 0 or more.
+
+    Raises:
+        ValueError: an unknown task, or names that cannot be those of files.
     """
 
     name: str
@@ -86,33 +79,18 @@ class Recipe:
     task: str
     method: str
     strata: tuple[Stratum, ...]
-    splits: tuple[tuple[str, int], ...] = TRAINING_SPLITS
-    round: int | None = None
+    splits: tuple[tuple[str, int], ...] = (("train", 80), ("validation", 10), ("test", 10))
     sorted_names: bool = False
     cpu_seconds: float = 10.0
     suffix: str = ".txt"
     seed: int = 0
 
     def __post_init__(self):
-        if self.task not in LANGUAGES:
-            raise ValueError(f"unknown task {self.task!r}: expected ltl or propositional")
-        if self.suffix not in SUFFIXES:
-            raise ValueError(f"suffix {self.suffix!r}: expected one of {', '.join(SUFFIXES)}")
-        if bad := [
-            n for n in (self.name, self.scale, *dict(self.splits)) if not PLAIN.fullmatch(n)
-        ]:
-            raise ValueError(f"{bad[0]!r} cannot be the name of a file")
-        if self.seed < 0 or (self.round is not None and self.round < 1):
-            raise ValueError(
-                f"the seed must be 0 or more, and round 1, found {self.seed}, {self.round}"
-            )
-        if not self.strata or sum(share for _, share in self.splits) != 100:
-            raise ValueError(f"expected strata, and splits of 100 per cent, found {self}")
-
-    @property
-    def propositions(self) -> int:
-        """APs of the whole set."""
-        return max(stratum.propositions for stratum in self.strata)
+        names = all(PLAIN.fullmatch(n) for n in (self.name, self.scale, *dict(self.splits)))
+        if not names or self.task not in LANGUAGES or self.suffix not in SUFFIXES:
+            raise ValueError(f"expected names of files, a task and one of {SUFFIXES}, found {self}")
+        if self.seed < 0 or not self.strata:
+            raise ValueError(f"expected strata, and a seed of 0 or more, found {self}")
 
     @property
     def count(self) -> int:
@@ -148,14 +126,12 @@ class Derivation:
     def __post_init__(self):
         if self.kind not in ("limited", "perturbed") or not PLAIN.fullmatch(self.name):
             raise ValueError(f"expected a name, and limited or perturbed, found {self}")
-        if self.kind == "limited" and "train" not in dict(self.source.splits):
-            raise ValueError(f"{self.source.name} has no training split to limit")
 
     @property
     def count(self) -> int:
         """How many pairs there will be if the source is complete."""
-        sizes = self.source.split_sizes(self.source.count)
-        return sum(sizes.values()) - (sizes["train"] * 9 // 10 if self.kind == "limited" else 0)
+        left_out = self.source.split_sizes(self.source.count)["train"] * 9 // 10
+        return self.source.count - (left_out if self.kind == "limited" else 0)
 
     def derive(self, source: Mapping[str, list[Pair]]) -> dict[str, list[Pair]]:
         """The derived splits from those of the source set."""
@@ -163,7 +139,7 @@ class Derivation:
             return dict(source) | {"train": source["train"][: len(source["train"]) // 10]}
         from itekit.logic.perturbation import perturb
 
-        names = proposition_names(self.source.propositions)
+        names = proposition_names(max(stratum.propositions for stratum in self.source.strata))
 
         def perturbed(pair: Pair) -> Pair:
             formula, label = perturb(split(pair[0]), split(pair[1]), names)
@@ -179,8 +155,8 @@ def from_json(value: dict) -> Recipe | Derivation:
             return Derivation(**value | {"source": from_json(value["source"])})
         strata = tuple(Stratum(**stratum) for stratum in value["strata"])
         splits = tuple((name, share) for name, share in value["splits"])
-        settings = {k: v for k, v in value.items() if (k, v) != ("format", "characters")}  # older
-        return Recipe(**settings | {"strata": strata, "splits": splits})
+        kept = {k: v for k, v in value.items() if k not in ("format", "round")}  # of older sets
+        return Recipe(**kept | {"strata": strata, "splits": splits})
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"not a recipe: {error}") from error
 
@@ -190,11 +166,8 @@ def folder_name(recipe: Recipe | Derivation) -> str:
     return f"{recipe.name}-{recipe.scale}" + (f"-s{recipe.seed}" if recipe.seed else "")
 
 
-_SUFFIX = {"smoke": ".txt", "lab": ".txt.xz", "paper": ".txt.xz"}
-_ROUND = {"smoke": None, "lab": None, "paper": 100_000}
-# task, scale -> formulas, APs, largest size, first size of the quota, share of smaller formulas.
-# At lab size the share is what there is: nearly all small formulas, as in the paper's sets.
-_RANDOM35 = {
+# The sets. At lab size the share of small formulas is what there is: nearly all, as in the paper's.
+_RANDOM35 = {  # formulas, APs, largest size, first size of the quota, share of smaller formulas
     ("ltl", "smoke"): (200, 3, 12, 6, 0.112),
     ("ltl", "lab"): (100_000, 3, 20, 8, 0.098),
     ("ltl", "paper"): (1_000_000, 5, 35, 10, 0.112),
@@ -202,75 +175,23 @@ _RANDOM35 = {
     ("propositional", "lab"): (100_000, 3, 20, 8, 0.042),
     ("propositional", "paper"): (1_000_000, 5, 35, 12, 0.095),
 }
-_MARGIN = {"ltl": 0, "propositional": 2}  # trees above the largest size
-# scale -> formulas, APs, largest size
-_MORE_APS = {"smoke": (100, 5, 12), "lab": (50_000, 6, 20), "paper": (1_000_000, 10, 35)}
-# scale -> APs, longest length, formulas a cell
-_GRID = {"smoke": (3, 8, 3), "lab": (6, 25, 20), "paper": (10, 50, 100)}
+_OTHERS = {  # formulas (in a cell of the grid; for each AP count from 3 on), APs, largest size
+    "35-10ap": {"smoke": (100, 5, 12), "lab": (50_000, 6, 20), "paper": (1_000_000, 10, 35)},
+    "-generalization": {"smoke": (3, 3, 8), "lab": (20, 6, 25), "paper": (100, 10, 50)},
+    "-alpha-covariance": {"smoke": (5, 4, 15), "lab": (100, 6, 25), "paper": (1000, 10, 50)},
+}
+_KINDS = ("35", "35-10ap", "-limited", "-perturbed", "-generalization", "-alpha-covariance")
+_TASKS = {"ltl": "ltl", "prop": "propositional"}
+_SETS = {prefix + kind: (prefix, kind) for prefix in _TASKS for kind in _KINDS}
+NAMES = tuple(_SETS)
 # task -> lengths for each AP below which formulas with all APs are found sooner among 4 times as
 # many APs, and among twice as many (measured for 5, 6 and 10 APs; see `random_formulas`)
 _ALPHABETS = {"ltl": (3.5, 6), "propositional": (3, 4)}
-# scale -> APs, longest length, formulas for each AP count from 3 on
-_ALPHA_COVARIANCE = {"smoke": (4, 15, 5), "lab": (6, 25, 100), "paper": (10, 50, 1000)}
 
 
 def quota(count: int, share: float, first: int, high: int) -> int:
     """Formulas of one size at most: all but a share of them, spread over sizes first to high."""
     return int(count * (1 - share) / (high - first + 1))
-
-
-def _random35(task: str, scale: str) -> dict:
-    count, propositions, high, first, share = _RANDOM35[task, scale]
-    limits = {"cap": quota(count, share, first, high), "full_from": first}
-    largest = high + _MARGIN[task]
-    return {
-        "strata": (
-            Stratum(propositions, 1, high, count, 1000 * count, **limits, largest_tree=largest),
-        )
-    }
-
-
-def _more_propositions(task: str, scale: str) -> dict:
-    count, propositions, high = _MORE_APS[scale]
-    stratum = Stratum(propositions, 1, high, count, 100 * count)
-    return {"strata": (stratum,), "sorted_names": True}
-
-
-def _generalization(task: str, scale: str) -> dict:
-    most, longest, count = _GRID[scale]
-    strata = []
-    for aps in range(1, most + 1):
-        for length in range(2 * aps - 1, longest + 1):  # n APs need n - 1 binary operators
-            rare, uncommon = (aps * factor for factor in _ALPHABETS[task])
-            alphabet = 4 * aps if length < rare else 2 * aps if length < uncommon else None
-            options = {"all_propositions": True, "alphabet": alphabet}
-            strata.append(Stratum(aps, length, length, count, 2000 * count, **options))
-    return {"strata": tuple(strata), "splits": TEST_ONLY}
-
-
-def _alpha_covariance(task: str, scale: str) -> dict:
-    most, longest, count = _ALPHA_COVARIANCE[scale]
-    strata = tuple(
-        Stratum(aps, 1, longest, count, 5000 * count, all_propositions=True)
-        for aps in range(3, most + 1)
-    )
-    return {"strata": strata, "splits": TEST_ONLY}
-
-
-_KINDS = {
-    "35": _random35,
-    "35-10ap": _more_propositions,
-    "-limited": "limited",
-    "-perturbed": "perturbed",
-    "-generalization": _generalization,
-    "-alpha-covariance": _alpha_covariance,
-}
-_SETS = {
-    prefix + kind: (prefix, task, make)
-    for prefix, task in (("ltl", "ltl"), ("prop", "propositional"))
-    for kind, make in _KINDS.items()
-}
-NAMES = tuple(_SETS)
 
 
 def preset(name: str, scale: str | None = None, seed: int = 0) -> Recipe | Derivation:
@@ -279,14 +200,38 @@ def preset(name: str, scale: str | None = None, seed: int = 0) -> Recipe | Deriv
     Raises:
         ValueError: an unknown name or scale, or a negative seed.
     """
-    from itekit.experiments import resolve_scale  # which loads torch
-
     scale = resolve_scale(scale)
     if name not in _SETS:
         raise ValueError(f"unknown set {name!r}: expected one of {', '.join(NAMES)}")
-    prefix, task, make = _SETS[name]
-    if isinstance(make, str):
-        return Derivation(name, make, preset(f"{prefix}35", scale, seed))
-    method = "default" if name == "ltl35" else "fast"
-    settings = {"round": _ROUND[scale], "suffix": _SUFFIX[scale], "seed": seed}
-    return Recipe(name, scale, task, method, **make(task, scale), **settings)
+    prefix, kind = _SETS[name]
+    if kind in ("-limited", "-perturbed"):
+        return Derivation(name, kind[1:], preset(f"{prefix}35", scale, seed))
+    made = {"seed": seed, "suffix": ".txt" if scale == "smoke" else ".txt.xz"}
+    if kind == "35-10ap":
+        made["sorted_names"] = True
+    elif kind != "35":
+        made["splits"] = (("test", 100),)
+    task, method = _TASKS[prefix], "default" if name == "ltl35" else "fast"
+    return Recipe(name, scale, task, method, tuple(_strata(kind, task, scale)), **made)
+
+
+def _strata(kind: str, task: str, scale: str) -> Iterator[Stratum]:
+    if kind == "35":
+        count, aps, high, first, share = _RANDOM35[task, scale]
+        limits = {"cap": quota(count, share, first, high), "full_from": first}
+        largest = high + (2 if task == "propositional" else 0)
+        yield Stratum(aps, 1, high, count, 1000 * count, **limits, largest_tree=largest)
+        return
+    count, most, high = _OTHERS[kind][scale]
+    if kind == "35-10ap":
+        yield Stratum(most, 1, high, count, 100 * count)
+    elif kind == "-alpha-covariance":
+        for aps in range(3, most + 1):
+            yield Stratum(aps, 1, high, count, 5000 * count, all_propositions=True)
+    else:
+        for aps in range(1, most + 1):
+            for size in range(2 * aps - 1, high + 1):  # n APs need n - 1 binary operators
+                rare, uncommon = (aps * factor for factor in _ALPHABETS[task])
+                alphabet = 4 * aps if size < rare else 2 * aps if size < uncommon else None
+                options = {"all_propositions": True, "alphabet": alphabet}
+                yield Stratum(aps, size, size, count, 2000 * count, **options)

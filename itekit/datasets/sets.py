@@ -14,7 +14,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from itekit.datasets.presets import NAMES, PLAIN, Derivation, Pair, folder_name, preset
-from itekit.files import atomic_path, read_json
+from itekit.files import SCALES, atomic_path, read_json
 from itekit.logic.formulas import ALIASES, LANGUAGES, join, read_tokens
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,10 +63,10 @@ def read_set(name: str, scale: str | None = None, *, seed: int = 0) -> dict[str,
 
 
 def read_folder(folder: Path) -> dict[str, list[Pair]]:
-    """Split -> pairs of the set in a folder, checked against the manifest's checksums.
+    """Split -> pairs of the set in a folder.
 
     Raises:
-        ValueError: a file is damaged, or is not the one of the manifest.
+        ValueError: a file is damaged, or is not the one of the manifest (by its checksum).
         OSError: a file cannot be read.
     """
     pairs = {}
@@ -89,14 +89,13 @@ def read_manifest(path: Path) -> dict:
     """
     path = Path(path) / MANIFEST if Path(path).is_dir() else Path(path)
     manifest = read_json(path, dict)
-    for key, kind in (("name", str), ("task", str), ("files", dict)):
-        if not isinstance(manifest.get(key), kind):
-            raise ValueError(f"{path}: not the manifest of a set: expected {key!r}")
-    for name, entry in manifest["files"].items():
-        if not isinstance(entry, dict) or not {"file", "sha256"} <= entry.keys():
-            raise ValueError(f"{path}: {name}: expected a file and its sha256, found {entry!r}")
-        if not PLAIN.fullmatch(str(entry["file"])):
-            raise ValueError(f"{path}: {name}: not a file of its folder: {entry['file']!r}")
+    try:
+        files = [(entry["file"], entry["sha256"]) for entry in manifest["files"].values()]
+        good = all(PLAIN.fullmatch(name) for name, _ in files) and {"name", "task"} < {*manifest}
+    except (AttributeError, KeyError, TypeError):
+        good = False
+    if not good:
+        raise ValueError(f"{path}: not the manifest of a set, with files of its own folder")
     return manifest
 
 
@@ -110,8 +109,8 @@ def read_pairs(path: Path, task: str, *, propositions: Collection[str] | None = 
         propositions: the names that may stand in the file; any if None.
 
     Raises:
-        ValueError: names file and line: a line that is no formula or label, an empty line or
-            file, a formula without its label, a damaged archive; or an unknown task.
+        ValueError: names file and line: a line that is no formula or label, a formula without its
+            label, an empty file, a damaged archive.
         OSError: the file cannot be read.
     """
     from itekit.logic.traces import read_trace
@@ -119,16 +118,12 @@ def read_pairs(path: Path, task: str, *, propositions: Collection[str] | None = 
 
     if task not in LANGUAGES:
         raise ValueError(f"unknown task {task!r}: expected one of {', '.join(LANGUAGES)}")
-    text = read_text(path)
-    if not text:
-        raise ValueError(f"{path}: an empty file, expected a formula")
-    kinds = ("a formula", "a trace" if task == "ltl" else "an assignment")
-    read_label = read_trace if task == "ltl" else parse_assignment
-    lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+    read_label = {"ltl": read_trace, "propositional": parse_assignment}[task]
+    lines = read_text(path).replace("\r\n", "\n").removesuffix("\n").split("\n")
     for place, line in enumerate(lines):
         try:
             if not line:
-                raise ValueError(f"an empty line, expected {kinds[place % 2]}")
+                raise ValueError(f"nothing there, expected a {'label' if place % 2 else 'formula'}")
             if place % 2:
                 read_label(line, propositions=propositions)
                 continue
@@ -138,7 +133,7 @@ def read_pairs(path: Path, task: str, *, propositions: Collection[str] | None = 
         except ValueError as error:
             raise ValueError(f"{path}, line {place + 1}: {error}") from error
     if len(lines) % 2:
-        raise ValueError(f"{path}, line {len(lines)}: the file ends here, expected {kinds[1]}")
+        raise ValueError(f"{path}, line {len(lines)}: the file ends here, expected a label")
     return list(zip(lines[::2], lines[1::2], strict=True))
 
 
@@ -156,8 +151,7 @@ def read_text(path: Path) -> str:
         return content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        found = f"found byte 0x{content[error.start]:02x}"
-        raise ValueError(f"{path}, line {line}: {found}, expected text in UTF-8") from error
+        raise ValueError(f"{path}, line {line}: expected text in UTF-8 ({error})") from error
     except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
         raise ValueError(f"{path}: a damaged or truncated archive ({error})") from error
 
@@ -165,12 +159,8 @@ def read_text(path: Path) -> str:
 def write_pairs(path: Path, pairs: list[Pair]) -> str:
     """Write (formula, label) pairs, atomically, compressed as the file's suffix says.
 
-    Returns:
-        what was written, before compression.
-
-    Raises:
-        ValueError: empty text, or text of more than one line.
-        OSError: the file cannot be written.
+    Returns what was written, before compression. Raises ValueError for empty text, or text of more
+    than one line; OSError.
     """
     for line in (line for pair in pairs for line in pair):
         if line.splitlines() != [line]:
@@ -195,11 +185,8 @@ def summary(folder: Path) -> str:
     """A set in a few lines: its files, and what became of the candidates."""
     manifest = read_manifest(folder)
     lines = [f"set         {folder}"]
-    for name, entry in manifest["files"].items():
-        size = (Path(folder) / entry["file"]).stat().st_size
-        lines.append(f"{name:<12}{entry['pairs']:,} pairs, {size / 1e6:.2f} MB")
-    for outcome, count in manifest.get("counts", {}).items():
-        lines.append(f"{outcome:<20}{count:>12,}")
+    lines += [f"{n:<12}{entry['pairs']:,} pairs" for n, entry in manifest["files"].items()]
+    lines += [f"{what:<20}{count:>12,}" for what, count in manifest.get("counts", {}).items()]
     if short := manifest.get("short"):
         lines.append(f"{len(short)} of the recipe's strata could not be filled: see {MANIFEST}")
     return "\n".join(lines)
@@ -207,13 +194,12 @@ def summary(folder: Path) -> str:
 
 def table() -> str:
     """All presets with their numbers of pairs, and which of them are there."""
-    scales, places = ("smoke", "lab", "paper"), {"shipped": SHIPPED, "here": OWN}
-    lines = [f"{'set':<22}" + "".join(f"{scale:>24}" for scale in scales)]
+    lines = [f"{'set':<22}" + "".join(f"{scale:>24}" for scale in SCALES)]
     for name in NAMES:
         line = f"{name:<22}"
-        for recipe in (preset(name, scale) for scale in scales):
+        for recipe in (preset(name, scale) for scale in SCALES):
             path = Path(folder_name(recipe), MANIFEST)
-            state = next((key for key, place in places.items() if (place / path).exists()), "-")
-            line += f"{f'{recipe.count:,} {state:>8}':>24}"
+            own = "here" if (OWN / path).exists() else "-"
+            line += f"{recipe.count:>14,} {'shipped' if (SHIPPED / path).exists() else own:>9}"
         lines.append(line)
     return "\n".join([*lines, "", f"shipped: in {SHIPPED}", f"here: in {OWN}"])

@@ -12,17 +12,19 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
+from tqdm import tqdm
 
 from itekit.datasets.candidates import random_formulas
 from itekit.datasets.generate import TOOLS
-from itekit.files import provenance, read_json, write_json
+from itekit.files import provenance, read_json, resolve_scale, write_json
 from itekit.logic.formulas import LTL
 from itekit.tasks.ltl import TRANSLATIONS, solve
 from itekit.tasks.verdicts import TIME_OUT
-from itekit.workers import Pool
+from itekit.workers import run
 
 RESULTS = Path(__file__).resolve().parents[2] / "data" / "results"
 
@@ -81,7 +83,7 @@ def _warm_up() -> None:
         solve("Ua&bXc", translation)
 
 
-def cell_statistics(times: Sequence[float | str], cpu_seconds: float) -> dict[str, float | None]:
+def cell_statistics(times: Sequence[float | str]) -> dict[str, float | None]:
     """(Upper) median, upper quartile and share of time-outs of a cell's times, TIME_OUT among them.
 
     A quantile that falls on a time-out is None: all that is known is that it is above the limit.
@@ -93,55 +95,42 @@ def cell_statistics(times: Sequence[float | str], cpu_seconds: float) -> dict[st
     return {"median": median, "upper_quartile": quartile, "time_outs": round(share, 4)}
 
 
-def measure(
-    scale: str | None = None,
-    seed: int = 0,
-    *,
-    grid: TimingGrid | None = None,
-    progress: str | None = None,
-) -> dict:
-    """The times of a whole grid, as a JSON value, one formula at a time.
+def measure(scale: str | None = None, seed: int = 0, *, progress: str | None = None) -> dict:
+    """The times of a whole grid of GRIDS, as a JSON value, one formula at a time.
 
     Args:
-        scale: which of GRIDS; default: ITEKIT_SCALE, else "lab".
-        grid: another grid instead.
+        scale: default: ITEKIT_SCALE, else "lab".
         progress: "text" for a progress bar.
 
     Returns:
-        "scale", "seed", "grid"; "formulas": how many each cell has; "cpu_seconds": of all solving,
-        time-outs included; and for each translation "median", "upper_quartile" and "time_outs",
-        each with a row for each AP count and a column for each length, None where there is no
-        value (see `cell_statistics`).
+        "scale", "seed", "grid"; "formulas": how many each cell has; and for each translation
+        "median", "upper_quartile" and "time_outs", each with a row for each AP count and a column
+        for each length, None where there is no value (see `cell_statistics`).
 
     Raises:
         ValueError: an unknown scale, or a negative seed.
         TaskError: a formula could not be solved; the message names it.
     """
-    from itekit.experiments import resolve_scale
-
     scale = resolve_scale(scale)
-    grid = grid or GRIDS[scale]
+    grid = GRIDS[scale]
     cells = {(c, n): cell_formulas(grid, c, n, seed) for c in grid.counts for n in grid.lengths}
     items = [(text, by) for by in TRANSLATIONS for texts in cells.values() for text in texts]
+    answers = run(time_item, items, workers=1, limit=grid.cpu_seconds)
+    times = iter(list(tqdm(answers, total=len(items), disable=not progress)))
 
     def rows(values: dict) -> list[list]:
         return [[values.get((count, length)) for length in grid.lengths] for count in grid.counts]
 
-    found = {"formulas": rows({cell: len(texts) for cell, texts in cells.items()})}
-    with Pool(1) as pool:
-        times = pool.run(time_item, items, limit=grid.cpu_seconds, chunk=1, progress=progress)
-        for translation in TRANSLATIONS:
-            statistics = {}
-            for cell, texts in cells.items():
-                some = [next(times) for _ in texts]
-                if 2 * len(some) >= grid.formulas:
-                    statistics[cell] = cell_statistics(some, grid.cpu_seconds)
-            found[translation] = {
-                name: rows({cell: values[name] for cell, values in statistics.items()})
-                for name in ("median", "upper_quartile", "time_outs")
-            }
-        found["cpu_seconds"] = round(pool.spent, 1)
-    return {"scale": scale, "seed": seed, "grid": asdict(grid)} | found
+    result = {"scale": scale, "seed": seed, "grid": asdict(grid)}
+    result["formulas"] = rows({cell: len(texts) for cell, texts in cells.items()})
+    for translation in TRANSLATIONS:
+        found = {cell: list(islice(times, len(texts))) for cell, texts in cells.items()}
+        found = {c: cell_statistics(t) for c, t in found.items() if 2 * len(t) >= grid.formulas}
+        result[translation] = {
+            name: rows({cell: values[name] for cell, values in found.items()})
+            for name in ("median", "upper_quartile", "time_outs")
+        }
+    return result
 
 
 def measure_command(arguments) -> int:
