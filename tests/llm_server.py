@@ -77,6 +77,10 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body.encode())
 
+    def do_GET(self) -> None:
+        """It says nothing of its models."""
+        self.send_error(404)
+
     def log_message(self, *_) -> None:
         """Nothing is printed."""
 

@@ -47,16 +47,16 @@ def marks(behaviour, task, samples, cell):
     return made["result"], made["result"]["alpha_covariance_training"]["by_propositions"]
 
 
-@pytest.mark.parametrize("task", ["ltl", "propositional"])
-def test_a_model_that_is_always_right_gets_full_marks(task):
-    found, cells = marks(solver, task, 6, 1)
+def full_marks(found, samples):
     assert found["test"]["correct"] == 1 and found["test"]["verdicts"]["invalid"] == 0
-    assert found["test"]["samples"] == 6 == len(found["replies"])
+    assert found["test"]["samples"] == samples == len(found["replies"])
     grid = found["generalization"]
     assert grid["samples"] == grid["correct"] and grid["mean_correct_cells"] == 1
     assert max(map(max, grid["samples"])) == 1
-    if task == "propositional":  # its labels are fixed by the formula up to renaming
-        assert {cell["mean"] for cell in cells.values()} == {1.0}
+
+
+def test_a_model_that_is_always_right_gets_full_marks():
+    full_marks(marks(solver, "ltl", 6, 1)[0], 6)
 
 
 def test_a_model_that_refuses_is_invalid_and_perfectly_covariant():
@@ -93,12 +93,14 @@ def test_shipped_verdicts_are_what_the_checkers_say_of_the_shipped_replies(path)
 
 def test_the_command_writes_a_result(replies, capsys):
     with FakeServer(solver) as server:
-        options = ["--base-url", server.base_url, "--model", "Fake 1.0", "--samples", "2"]
+        options = ["--base-url", server.base_url, "--model", "Fake 1.0", "--samples=3", "--cell=1"]
         place = ["--scale", "smoke", "--directory", str(replies)]
         assert main(["llm", "prop", *options, *place]) == 0
     written = read_json(replies / "llm-fake-1-0-prop-smoke.json")
-    assert (replies / "llm-fake-1-0-prop").is_dir()
-    assert written["result"]["test"]["samples"] == 2 and "100.0%" in capsys.readouterr().out
+    full_marks(written["result"], 3)
+    covariance = written["result"]["alpha_covariance_training"]["by_propositions"]
+    assert {cell["mean"] for cell in covariance.values()} == {1.0}, "labels are fixed by formulas"
+    assert (replies / "llm-fake-1-0-prop").is_dir() and "100.0%" in capsys.readouterr().out
     assert written["sampling"]["seed"] == 42 and "openai" in written["evaluated"]["versions"]
     assert main(["llm", "ltl", "--base-url", "http://localhost:1/v1"]) == 2
     assert "--model" in capsys.readouterr().err
