@@ -5,6 +5,7 @@ import pickle
 import random
 import time
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 import spot
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from logical import LONG_NAMES, formulas, random_formula, spot_formula
 
-from itekit.alpha import Renaming, all_renamings, alpha_covariance, alpha_equivalent, canonical
+from itekit.alpha import Renaming, all_renamings, alpha_equivalent, canonical
 from itekit.logic.formulas import (
     ARITY,
     LANGUAGES,
@@ -44,35 +45,27 @@ from itekit.logic.truth_tables import Assignment, parse_assignment
 from itekit.vocabulary import logic_vocabulary, operand_counts, proposition_names
 
 a, b, c = map(proposition, "abc")
-languages = st.sampled_from([LTL, PROPOSITIONAL, STEPS])
-
-
 # Operators and names
 
 
 def test_the_tokens_of_both_logics():
     assert [o.token for o in LTL.operators if o.core] == list("10!&XU")
-    assert PROPOSITIONAL.tokens == tuple("10!&|=^") and all(o.core for o in PROPOSITIONAL.operators)
-    assert set(LTL.tokens) - set(STEPS.tokens) == set("XUFGRWM")
+    assert tuple(PROPOSITIONAL.by_token) == tuple("10!&|=^") and all(
+        o.core for o in PROPOSITIONAL.operators
+    )
+    assert set(LTL.by_token) - set(STEPS.by_token) == set("XUFGRWM")
     assert all(len(token) == 1 and not is_name(token) for token in ARITY)
 
 
 @pytest.mark.parametrize("task", LANGUAGES)
 def test_the_vocabularies_have_the_operators_of_the_languages(task):
-    tokens = (*LTL.tokens, "a", ";")
+    tokens = (*LTL.by_token, "a", ";")
     known = LANGUAGES[task].by_token
     expected = [known[token].arity if token in known else 0 for token in tokens]
     assert list(operand_counts(task, tokens)) == expected
     core = {operator.token for operator in LANGUAGES[task].operators if operator.core}
     vocabulary = logic_vocabulary(task, 30)
     assert core <= set(vocabulary.tokens) and all(map(is_name, vocabulary.interchangeable[0]))
-
-
-@pytest.mark.parametrize("name", ["", "A", "1a", "a b", "ab;", "é", "true", "false", "xor", "a\n"])
-def test_what_is_no_name(name):
-    assert not is_name(name)
-    with pytest.raises(ValueError, match="is no name"):
-        proposition(name)
 
 
 # Values
@@ -90,12 +83,11 @@ def test_a_formula_by_hand():
     assert repr(a) == "<Formula a>"
 
 
-@given(formulas(), formulas())
+@given(formulas(names=LONG_NAMES), formulas(names=LONG_NAMES))
 def test_equal_tokens_are_equal_formulas(f, g):
-    same = from_tokens(f.tokens())
-    assert f == same and hash(f) == hash(same) and f is not None
-    assert (f == g) == (f.tokens() == g.tokens())
-    assert f != f.tokens() and len({f, same, g}) == 1 + (f != g)
+    for same in (from_tokens(f.tokens()), copy.deepcopy(f), pickle.loads(pickle.dumps(f))):
+        assert f == same and hash(f) == hash(same) and (same.size, same.depth) == (f.size, f.depth)
+    assert (f == g) == (f.tokens() == g.tokens()) and f != f.tokens()
 
 
 @given(formulas(names=LONG_NAMES))
@@ -114,29 +106,15 @@ def test_sizes_paths_and_subformulas_agree_with_the_tree(f):
     assert f.propositions == tuple(dict.fromkeys(t for t in f.tokens() if t not in ARITY))
 
 
-@given(formulas(names=LONG_NAMES))
-def test_a_copy_is_the_same_formula(f):
-    for twin in (copy.copy(f), copy.deepcopy(f), pickle.loads(pickle.dumps(f))):
-        assert twin == f and (twin.size, twin.depth) == (f.size, f.depth)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("?",), "unknown operator '\\?'"),
-        (("!",), "'!' takes 1 operands, found 0"),
-        (("&", (a,)), "'&' takes 2 operands, found 1"),
-        (("1", (a,)), "'1' takes 0 operands, found 1"),
-        ((PROPOSITION, (a,), "a"), "takes 0"),
-        (("!", ("a",)), "must be a Formula, found 'a'"),
-        ((PROPOSITION,), "'' is no name"),
-        (("1", (), "a"), "'a' is no name"),
-        ((PROPOSITION, (), "Ab"), "'Ab' is no name"),
-    ],
-)
-def test_bad_formulas(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        Formula(*arguments)
+def test_bad_formulas():
+    wrong = [("?",), ("!",), ("&", (a,)), ("1", (a,)), (PROPOSITION, (a,), "a"), ("!", ("a",))]
+    for arguments in wrong:
+        with pytest.raises(ValueError, match="takes|is no operator"):
+            Formula(*arguments)
+    names = ["", "A", "1a", "a b", "ab;", "é", "true", "false", "xor", "a\n"]
+    for arguments in [("1", (), "a"), *((PROPOSITION, (), name) for name in names)]:
+        with pytest.raises(ValueError, match="is no name"):
+            Formula(*arguments)
     with pytest.raises(AttributeError):
         a.name = "b"
 
@@ -156,7 +134,6 @@ def test_renaming_a_formula_renames_its_tokens(f, images):
 def test_a_renaming_never_makes_an_operator_of_a_proposition():
     with pytest.raises(ValueError, match="'X' is no name"):
         parse_prefix("!a").rename(Renaming({"a": "X", "X": "a"}))
-    assert parse_prefix("Xb").rename(Renaming({"a": "X", "X": "a"})) == parse_prefix("Xb")
 
 
 @given(formulas(), formulas(), st.sampled_from(list(all_renamings("abc", "abcd"))))
@@ -167,12 +144,6 @@ def test_alpha_equivalence_of_formulas_is_that_of_their_tokens(f, g, r):
     form = canonical(f, names, names)
     assert isinstance(form, Formula) and form == canonical(r(f), names, names)
     assert form.propositions == tuple(names[: len(f.propositions)])
-
-
-def test_alpha_covariance_of_formulas():
-    group = list(all_renamings("ab", "abc"))
-    assert alpha_covariance([r.inverse()(r(a & b)) for r in group]) == 1.0
-    assert alpha_covariance([r.inverse()(parse_prefix("&ab")) for r in group]) == 0.0
 
 
 # Core operators
@@ -190,43 +161,33 @@ def test_core_keeps_the_meaning(f):
 # Nothing exhausts the stack or the memory
 
 
-def test_a_formula_as_deep_as_allowed_can_be_used_everywhere():
-    f = parse_prefix("!" * MAX_DEPTH + "a")
-    assert f.depth == MAX_DEPTH and len(f.subformulas()) == MAX_DEPTH + 1
-    assert copy.deepcopy(f) == f == parse_infix(to_infix(f))
-    assert f.rename(Renaming({"a": "b"})).propositions == ("b",) and f.core() == f
-    with pytest.raises(ValueError, match="deeper than 200"):
-        _ = ~f
-    with pytest.raises(FormulaError, match="position 200"):
-        parse_prefix("!" * (MAX_DEPTH + 1) + "a")
-
-
-def test_a_formula_that_is_too_large():
-    f = a
+def test_depth_and_size_are_limited():
+    deepest = parse_prefix("!" * MAX_DEPTH + "a")
+    assert deepest.depth == MAX_DEPTH and len(deepest.subformulas()) == MAX_DEPTH + 1
+    assert copy.deepcopy(deepest) == deepest == parse_infix(to_infix(deepest)) == deepest.core()
+    assert deepest.rename(Renaming({"a": "b"})).propositions == ("b",)
+    large = equal = a
     for _ in range(15):
-        f = f & f
-    assert f.size == 2**16 - 1 <= MAX_SIZE and len(f.subformulas()) == 16
-    assert parse_prefix(to_prefix(f)) == f
-    with pytest.raises(ValueError, match="131071 tokens, at most 100000"):
-        _ = f & f
-    with pytest.raises(FormulaError, match="at most 100000 tokens"):
-        parse_prefix("&" + to_prefix(f) * 2)
-    f = a
+        large = large & large
     for _ in range(40):
-        f = Formula("=", (f, b))
-    with pytest.raises(ValueError, match="at most 100000"):
-        f.core()
+        equal = Formula("=", (equal, b))
+    assert large.size == 2**16 - 1 <= MAX_SIZE and parse_prefix(to_prefix(large)) == large
+    for make in (lambda: ~deepest, lambda: large & large, equal.core):
+        with pytest.raises(ValueError, match="at most 100000 tokens, and at most 200 operators"):
+            make()
 
 
 @pytest.mark.parametrize(
     ("parse", "text"),
     [
+        (parse_prefix, "!" * (MAX_DEPTH + 1) + "a"),
         (parse_prefix, "!" * 90_000 + "a"),
         (parse_prefix, "&" * 50_000 + "a" * 50_001),
         (parse_prefix, "&a" * 40_000),
         (parse_infix, "!" * 50_000 + "(" * 50_000 + "a" + ")" * 50_000),
         (parse_infix, "(" * 100_000),
         (parse_infix, "a&" * 60_000 + "a"),
+        (parse_trace, "{" + "X" * 100_000 + "a}"),
     ],
 )
 def test_hostile_text_is_refused_at_once(parse, text):
@@ -239,50 +200,38 @@ def test_hostile_text_is_refused_at_once(parse, text):
 # Prefix notation
 
 
-@given(languages.flatmap(lambda language: st.tuples(st.just(language), formulas(language))))
-def test_one_character_a_token(pair):
-    language, f = pair
-    text = to_prefix(f)
-    assert len(text) == f.size and parse_prefix(text, language) == f
-    assert parse_prefix(list(text), language) == parse_prefix(tuple(text), language) == f
-    assert parse_prefix(" ".join(text), language) == f
-
-
 @given(formulas(names=LONG_NAMES))
-def test_names_past_a_letter_have_blanks_between(f):
-    assert parse_prefix(to_prefix(f)) == parse_prefix(f.tokens()) == f
-    assert (" " in to_prefix(f)) == any(len(name) > 1 for name in f.propositions)
+def test_every_notation_is_read_the_same(f):
+    text = to_prefix(f)
+    assert (" " in text) == any(len(name) > 1 for name in f.propositions)
+    assert parse_prefix(text) == parse_prefix(f.tokens()) == parse_prefix(list(f.tokens())) == f
+    assert parse_prefix(f"{f} ") == f
+    for one in (to_infix(f), to_infix(f, unicode=True)):
+        assert formula_from_text(one) == formula_from_text(text) == f
 
 
-def test_a_hundred_propositions():
-    names = proposition_names(100)
-    f = parse_prefix(["&"] * 99 + list(names))
-    assert parse_prefix(to_prefix(f), propositions=names).propositions == names
-    with pytest.raises(FormulaError, match="found 'cv'"):
-        parse_prefix(to_prefix(f), propositions=names[:-1])
+@given(st.text("abX!&|U()<->=^ ", max_size=12))
+def test_no_text_is_a_formula_in_both_notations_with_two_meanings(text):
+    readings = set()
+    for read in (parse_prefix, parse_infix):
+        with suppress(FormulaError):
+            readings.add(read(text))
+    if all(len(name) == 1 for f in readings for name in f.propositions):  # `ab ` is one name
+        assert len(readings) <= 1
 
 
 @pytest.mark.parametrize(
     ("text", "tokens"),
     [
         ("<->a!b", "=a!b"),
-        ("xorab", "^ab"),
-        ("xorxor", None),  # one binary operator and three propositions too many or too few
-        ("&xoraxorb<->ab", None),
         ("&xoraxorb<->abc", "&^a^b=abc"),
         ("!->xor01x", "!>^01x"),
         ("&&xor", "&&xor"),  # a formula as it stands: x, o and r
-        ("xorxo", "^xo"),
         ("xor a <-> b c", "^a=bc"),
-        ("x", "x"),
     ],
 )
 def test_the_spellings_of_deepltl_are_read(text, tokens):
-    if tokens is None:
-        with pytest.raises(FormulaError):
-            parse_prefix(text)
-    else:
-        assert parse_prefix(text) == from_tokens(tokens)
+    assert parse_prefix(text) == from_tokens(tokens)
 
 
 @given(formulas(PROPOSITIONAL, names=("a", "b", "x", "o", "r")))
@@ -308,25 +257,14 @@ def test_infix_round_trip_and_spot_reads_the_same(f):
     [
         ("a U b U c", "UaUbc"),
         ("a & b & c", "&&abc"),
-        ("a -> b -> c", ">a>bc"),
         ("a -> b <-> c", ">a=bc"),
-        ("a <-> b -> c", "=a>bc"),
-        ("a R b W c M a", "RaWbMca"),
-        ("a | b ^ c & a", "|a^b&ca"),
         ("a & b U c | X a", "|&aUbcXa"),
         ("!a U X b", "U!aXb"),
-        ("G F a -> F G b", ">GFaFGb"),
         ("aUb", "Uab"),
         ("X0", "X0"),
-        ("X((a & Xa) U XXb)", "XU&aXaXXb"),
         (" ( ( a ) )\t", "a"),
-        ("a/\\b\\/c", "|&abc"),
         ("¬a ∧ b ∨ c → ⊤ ↔ ⊥ ⊕ a", ">|&!abc=1^0a"),
-        ("true xor false", "^10"),
-        ("a && b || c", "|&abc"),
-        ("[]<>a", "GFa"),
         ("□◇○a", "GFXa"),
-        ("a V b", "Rab"),
         ("xorb & p0 U truey", "& xorb U p0 truey"),
     ],
 )
@@ -359,118 +297,14 @@ def test_precedence_and_associativity_are_spots():
 # Whatever notation
 
 
-@given(formulas())
-def test_whatever_notation_is_read_the_same(f):
-    texts = [to_prefix(f), str(f), to_infix(f), to_infix(f, unicode=True)]
-    assert {formula_from_text(text) for text in texts} == {f}
-
-
-@given(st.text("abX!&|U()<->=^ ", max_size=12))
-def test_no_text_is_a_formula_in_both_notations_with_two_meanings(text):
-    readings = []
-    for read in (parse_prefix, parse_infix):
-        try:
-            readings.append(read(text))
-        except FormulaError:
-            continue
-    names = {name for formula in readings for name in formula.propositions}
-    if all(len(name) == 1 for name in names):  # `ab ` is one name in either
-        assert len(set(readings)) <= 1
-
-
-@pytest.mark.parametrize(
-    ("text", "position", "expected"),
-    [("a U", 3, "a formula after 'U'"), ("Ua", 2, "the second operand"), ("& a", 3, "second")],
-)
-def test_the_error_is_of_the_notation_that_was_read_further(text, position, expected):
-    with pytest.raises(FormulaError, match=expected) as caught:
-        formula_from_text(text)
-    assert caught.value.position == position
+# Errors
 
 
 # Errors
 
-
-@pytest.mark.parametrize(
-    ("text", "position", "found", "expected"),
-    [
-        ("", 0, "the end", "a formula"),
-        ("&a", 2, "the end", "a formula (the second operand of '&' at position 0)"),
-        ("U&a", 3, "the end", "a formula (the second operand of '&' at position 1)"),
-        ("&aX", 3, "the end", "a formula (the operand of 'X' at position 2)"),
-        ("ab", 1, "'b'", "the end, as 'a' is a whole formula"),
-        ("a U b", 2, "'U'", "the end, as 'a' is a whole formula"),
-        ("&A", 1, "'A'", "operand of '&' at position 0): an operator (1 0 ! & X U"),
-        ("& a  bc d", 8, "'d'", "the end, as '& a  bc' is a whole formula"),
-        ("& ab", 4, "the end", "the second operand of '&' at position 0"),
-        ("& ab true", 5, "'true'", "an atomic proposition (a small letter"),
-    ],
-)
-def test_prefix_errors(text, position, found, expected):
-    check_error(lambda: parse_prefix(text), text, position, found, expected)
-
-
-def test_errors_of_a_language_and_of_names():
-    prefix, infix = parse_prefix, parse_infix
-    check_error(lambda: prefix("&aXb", PROPOSITIONAL), "&aXb", 2, "'X' (next", "1 0 ! & | = ^")
-    check_error(lambda: infix("a -> b", PROPOSITIONAL), "a -> b", 2, "'->' (implies", "& | <-> ^")
-    check_error(lambda: prefix("&ac", propositions="ab"), "&ac", 2, "'c'", "one of a b")
-    check_error(lambda: prefix(["&", "a", "B2"]), "& a B2", 4, "'B2'", "an atomic proposition")
-    check_error(lambda: prefix(["&", "a"]), "&a", 2, "the end", "the second operand")
-
-
-@pytest.mark.parametrize(
-    ("text", "position", "found", "expected"),
-    [
-        ("", 0, "the end", "a formula: a name"),
-        ("a &", 3, "the end", "a formula after '&' at position 2"),
-        ("a -> -> b", 5, "'->'", "a formula after '->' at position 2"),
-        ("a b", 2, "'b'", "an operator (& U | -> <-> ^ R W M) or the end"),
-        ("a & (b | c", 10, "the end", "')' for the '(' at position 4"),
-        ("a)", 1, "')'", "or the end"),
-        ("()", 1, "')'", "a formula after '(' at position 0"),
-        ("Ab", 0, "'A'", "a name in small letters"),
-        ("a = b", 2, "'='", "an operator"),
-        ("a & 2", 4, "'2'", "a formula after '&'"),
-        ("!" * 300 + "a", 99, "'!'", "at most 200 operators inside each other"),
-    ],
-)
-def test_infix_errors(text, position, found, expected):
-    check_error(lambda: parse_infix(text), text, position, found, expected)
-
-
-def check_error(call, text, position, found, expected):
-    with pytest.raises(FormulaError) as caught:
-        call()
-    error = caught.value
-    assert (error.text, error.position) == (text, position)
-    assert found in error.found and expected in error.expected
-    assert f"position {position}: found {error.found}, expected {error.expected}" in str(error)
-    if len(text) < 60:
-        assert error.picture == text + "\n" + " " * position + "^"
-
-
-def test_a_long_text_is_shown_around_the_position():
-    with pytest.raises(FormulaError) as caught:
-        parse_prefix("!" * 100 + "?" + "a" * 100)
-    shown = str(caught.value).split(", position")[0]
-    assert shown.startswith("'…!!!") and shown.endswith("aaa…'") and "!?a" in shown
-    assert len(shown) < 70
-    above, below = caught.value.picture.split("\n")
-    assert above[below.index("^")] == "?" and len(above) < 65
-
-
-# Random and mutated text: what parses prints and parses again, the rest is a FormulaError
-
-NAMES = ("a", "b", "e", "x", "o", "r", "z", "aa", "p0", "xo", "a_1")
-ODD = ["\n", "\t", "\0", " ", "é", "İ", "ſ", "𝐚", "١", "²", "\ud800", "\u2028", "A", "Z", "?", "{}"]
-PIECES = [*TOKENS, *LTL.tokens, *NAMES, *";{}()01", "  ", "<->", "xor", "cycle{", *ODD]
 PARSERS = {
     "prefix": (parse_prefix, to_prefix),
-    "prefix, propositional": (
-        lambda text: parse_prefix(text, PROPOSITIONAL, propositions="abxor"),
-        to_prefix,
-    ),
+    "propositional": (lambda t: parse_prefix(t, PROPOSITIONAL, propositions="abxor"), to_prefix),
     "infix": (parse_infix, to_infix),
     "infix, Unicode": (parse_infix, lambda f: to_infix(f, unicode=True)),
     "infix, propositional": (lambda text: parse_infix(text, PROPOSITIONAL), to_infix),
@@ -480,6 +314,83 @@ PARSERS = {
     "trace, either": (trace_from_text, Trace.text),
     "assignment": (parse_assignment, Assignment.text),
 }
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "position", "found", "expected"),
+    [
+        ("prefix", "", 0, "the end", "a formula"),
+        ("prefix", "U&a", 3, "the end", "a formula for '&' at position 1"),
+        ("prefix", "ab", 1, "'b'", "the end"),
+        ("prefix", "&A", 1, "'A'", "a formula for '&' at position 0: an operator (1 0 ! & X U"),
+        ("prefix", "& a  bc d", 8, "'d'", "the end: the formula is complete"),
+        ("prefix", "& ab true", 5, "'true'", "a proposition (a small letter"),
+        ("prefix", "!" * 201 + "a", 0, "a larger formula", "at most 200 operators inside"),
+        ("propositional", "&aXb", 2, "'X'", "(1 0 ! & | = ^)"),
+        ("propositional", "&ac", 2, "'c'", "one of a b"),
+        ("infix", "", 0, "the end", "a formula: a name"),
+        ("infix", "a -> -> b", 5, "'->'", "a formula"),
+        ("infix", "a b", 2, "'b'", "an operator (& U | -> <-> ^ R W M), ')' or the end"),
+        ("infix", "a & (b | c", 10, "the end", "')'"),
+        ("infix", "a)", 1, "')'", "or the end"),
+        ("infix", "()", 1, "')'", "a formula"),
+        ("infix", "a = b", 2, "'='", "an operator"),
+        ("infix", "!" * 300 + "a", 99, "'!'", "at most 200 operators inside each other"),
+        ("infix, propositional", "a -> b", 2, "'->'", "an operator (& | <-> ^)"),
+        ("either", "a U", 3, "the end", "a formula: a name"),  # of the one that was read further
+        ("either", "& a", 3, "the end", "a formula for '&'"),
+        ("trace", "a;b}", 4, "the end", "'{', the start of the cycle"),
+        ("trace", "{a", 2, "the end", "'}', the end of the cycle"),
+        ("trace", "a;&b;{1}", 4, "';'", "a formula for '&' at position 2"),
+        ("trace", "a;;{1}", 2, "';'", "a formula"),
+        ("trace", "{a;}", 3, "'}'", "a formula"),
+        ("trace", "a{b}", 1, "'{'", "';' to end the step before the cycle"),
+        ("trace", "a;{{b}}", 6, "'}'", "the end: the trace is complete"),
+        ("trace", "{a}{b}", 3, "'{'", "the end: the trace is complete"),
+        ("trace", "a ; & b  aC ; { 1 }", 9, "'aC'", "1 0 ! & |"),
+        ("trace", "a;Xb;{1}", 2, "'X'", "1 0 ! & |"),
+        ("trace, infix", "a; b; cycle{c", 13, "the end", "'}', the end of the cycle"),
+        ("trace, infix", "a cycle{b}", 7, "'{'", "';' to end the step before the cycle"),
+        ("trace, infix", "a & ; {b}", 4, "';'", "a formula"),
+        ("trace, infix", "a; X b; {c}", 3, "'X'", "a formula"),
+        ("assignment", "a1b", 3, "the end", "0 or 1, the value of 'b'"),
+        ("assignment", "a2", 1, "'2'", "0 or 1"),
+        ("assignment", "a1a1", 2, "'a' again", "each name at most once"),
+        ("assignment", "1a", 0, "'1'", "a name of a proposition"),
+    ],
+)
+def test_errors_say_where_what_was_found_and_expected(kind, text, position, found, expected):
+    with pytest.raises(FormulaError) as caught:
+        PARSERS[kind][0](text)
+    error = caught.value
+    assert (error.text, error.position, error.found) == (text, position, found)
+    assert expected in error.expected
+    assert f"position {position}: found {found}, expected {error.expected}" in str(error)
+    if len(text) < 30:
+        assert error.picture == text + "\n" + " " * position + "^"
+
+
+def test_a_long_text_is_shown_around_the_position():
+    with pytest.raises(FormulaError) as caught:
+        parse_prefix("!" * 100 + "?" + "a" * 100)
+    above, below = caught.value.picture.split("\n")
+    assert above[below.index("^")] == "?" and len(above) == 60 and above in str(caught.value)
+
+
+def test_names_that_are_not_expected():
+    names = proposition_names(100)
+    f = parse_prefix(["&"] * 99 + list(names))
+    assert parse_prefix(to_prefix(f), propositions=names).propositions == names
+    for parse, text in [(parse_prefix, f), (parse_trace, "{c}"), (parse_assignment, "c1")]:
+        with pytest.raises(FormulaError, match="expected .*one of a b"):
+            parse(str(text), propositions=("a", "b"))
+
+
+# Random and mutated text: what parses prints and parses again, the rest is a FormulaError
+
+NAMES = ("a", "b", "e", "x", "o", "r", "z", "aa", "p0", "xo", "a_1")
+ODD = ["\n", "\t", "\0", " ", "é", "İ", "ſ", "𝐚", "١", "²", "\ud800", "\u2028", "A", "Z", "?", "{}"]
+PIECES = [*TOKENS, *LTL.by_token, *NAMES, *";{}()01", "  ", "<->", "xor", "cycle{", *ODD]
 
 
 def valid_text(rng: random.Random) -> str:

@@ -1,8 +1,6 @@
 """LTL labels, verdicts and automata: Spot's own way and the definitions against the fast one."""
 
-import html
 import os
-import pickle
 import random
 import subprocess
 import sys
@@ -19,11 +17,10 @@ from spot import buddy
 
 from itekit.alpha import Renaming
 from itekit.datasets.candidates import random_formulas
-from itekit.logic.formulas import LTL, MAX_DEPTH, FormulaError, parse_prefix, to_prefix
+from itekit.logic.formulas import LTL, FormulaError, parse_prefix, to_prefix
 from itekit.logic.infix import parse_infix
 from itekit.logic.semantics import holds, lassos
 from itekit.logic.spot_bridge import (
-    formula_automaton,
     prefix_to_spot,
     to_spot,
     trace_automaton,
@@ -32,7 +29,7 @@ from itekit.logic.spot_bridge import (
 from itekit.logic.traces import Trace, parse_trace, trace_equal
 from itekit.tasks.ltl import TRANSLATIONS, check, is_empty, satisfies, solve
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID, TIME_OUT
-from itekit.vocabulary import ltl_vocabulary, proposition_names
+from itekit.vocabulary import proposition_names
 from itekit.workers import run
 
 LONG = os.environ.get("ITEKIT_LONG_TESTS") == "1"
@@ -107,12 +104,6 @@ def test_next_false_is_not_a_proposition():
     assert solve("X0") is None and satisfies("!X0", "{1}") and not satisfies("X0", "{1}")
 
 
-@pytest.mark.parametrize("text", ["{a;b}", '"A b"', "Xxor", '"a&b" U c'])
-def test_spot_formulas_that_are_none_of_ours(text):
-    with pytest.raises(ValueError):
-        parse_infix(str(spot.formula(text)))
-
-
 @given(traces(LONG_NAMES))
 def test_a_traces_automaton_and_text_are_those_of_spots_word(trace):
     word = spot_word(trace)
@@ -121,57 +112,6 @@ def test_a_traces_automaton_and_text_are_those_of_spots_word(trace):
     assert len(again.prefix) == len(trace.prefix) and len(again.cycle) == len(trace.cycle)
     assert spot.are_equivalent(trace_automaton(again), word.as_automaton())
     assert trace_equal(again, read_word(word))
-
-
-def test_a_words_names_have_to_fit():
-    for text in ('"a & b"; cycle{1}', "cycle{A}", 'cycle{"}"}', '"cycle{"; cycle{1}'):
-        with pytest.raises(ValueError, match="is no name"):
-            word_to_trace(spot.parse_word(text))
-
-
-def test_depth_is_limited():
-    deep = "!" * (MAX_DEPTH - 1) + "a"
-    assert solve(deep, "fast") == "!a;{1}" and satisfies("!a", "{" + deep + "}")
-    for text in ("X" * 100_000 + "a", "!" * (MAX_DEPTH + 1) + "a"):
-        with pytest.raises(FormulaError):
-            solve(text)
-        assert check("a", "{" + text + "}") == INVALID
-
-
-# Automata
-
-
-@settings(max_examples=60)
-@given(formulas(names=("a", "b"), leaves=6))
-def test_the_run_is_a_trace_of_the_formula_and_walks_along_the_edges(formula):
-    automaton = formula_automaton(formula)
-    assert pickle.loads(pickle.dumps(automaton)) == automaton
-    assert {edge.target for edge in automaton.edges} | {0} == set(range(automaton.states))
-    run = [edge for edge in automaton.edges if edge.on_run]
-    assert (automaton.trace is None) == to_spot(formula).translate().is_empty()
-    if automaton.trace is None:
-        assert not run and automaton.acceptance == "none"
-        return
-    assert satisfies(formula.tokens(), automaton.trace)
-    assert 0 in {edge.source for edge in run}
-    assert {edge.target for edge in run} <= {edge.source for edge in run}, "it never ends"
-    assert set().union(*(edge.marks for edge in run)) >= set(range(automaton.marks))
-
-
-@given(formulas(names=("a", "b"), leaves=6))
-def test_text_and_drawing_have_every_edge(formula):
-    automaton = formula_automaton(formula)
-    first, *lines = automaton.text().splitlines()
-    assert first.startswith(f"{automaton.states} state")
-    for edge, line in zip(automaton.edges, lines, strict=True):
-        assert line.startswith(f"{edge.source} -> {edge.target} ") and edge.condition in line
-        assert f"{edge.source} -> {edge.target} [label=<" in automaton.dot()
-        assert html.escape(edge.condition) in automaton.dot()
-
-
-def test_an_automaton_of_another_kind_is_refused():
-    with pytest.raises(ValueError, match="expected generalized Büchi"):
-        formula_automaton(parse_infix("F G a"), ("coBuchi",))
 
 
 # Labels
@@ -186,8 +126,15 @@ def test_labels_solve_their_formulas(translation, formula):
     if label is not None:
         word = trace_automaton(parse_trace(label))
         assert not word.is_empty() and spot.contains(automaton, word)
-        for lasso in islice(lassos(parse_trace(label), ("a", "b", "c"), turns=2), 64):
-            assert holds(formula, *lasso)
+
+
+def test_many_propositions():
+    names = proposition_names(40)
+    text = " ".join(["& X"] * 39) + " " + " ".join(names)
+    label = solve(text, "fast")
+    assert set(label.split()) >= set(names)
+    assert check(text, label, label) == check(text.split(), label.split(), label) == EXACT
+    assert check(text, "! " + label) == INCORRECT
 
 
 def test_labels_are_spots_accepting_runs():
@@ -249,21 +196,6 @@ def test_a_renaming_in_order_renames_the_label(formula, places):
     assert renamed == (label and parse_trace(label).rename(renaming).text())
 
 
-def test_many_propositions():
-    names = proposition_names(40)
-    text = " ".join(["& X"] * 39) + " " + " ".join(names)
-    label = solve(text, "fast")
-    assert set(label.split()) >= set(names)
-    assert check(text, label, label) == check(text.split(), label.split(), label) == EXACT
-    assert check(text, "! " + label) == INCORRECT
-
-
-def test_the_vocabulary_is_that_of_the_files():
-    tokens = set(ltl_vocabulary(5).tokens)
-    for text in candidates(50):
-        assert set(text + (solve(text, "fast") or "")) <= tokens
-
-
 # Verdicts
 
 
@@ -295,36 +227,24 @@ def test_verdicts(formula, answer, verdict):
         assert satisfies(formula, answer) == contained((formula, answer)) == (verdict == CORRECT)
 
 
-@pytest.mark.parametrize(
-    ("answer", "label", "same"),
-    [
-        ("&ab;{1}", "&ba;{1}", True),
-        ("&|ab!&cd;{=ab}", "&!&dc|ba;{=ba}", True),
-        (">ab;{1}", ">ba;{1}", False),
-        ("&a&bc;{1}", "&&cba;{1}", True),
-        ("a;b;{1}", "b;a;{1}", False),
-        ("a;{b}", "{a;b}", False),
-        ("{&aa}", "{a}", False),
-    ],
-)
-def test_exact_is_up_to_the_order_of_commutative_operands(answer, label, same):
-    assert (check("0", answer, label) == EXACT) == same
-
-
 def test_traces_that_stand_for_no_word():
     assert is_empty("a;{b;&c!c}") and is_empty("0;{1}") and not is_empty("a;{b}")
     assert satisfies("0", "{0}") and not satisfies("0", "{1}")
 
 
 def test_errors_name_what_is_wrong():
-    with pytest.raises(FormulaError, match="position 2"):
-        solve("&a")
-    with pytest.raises(FormulaError, match="position 1"):
-        check("a?", "{a}")
-    with pytest.raises(FormulaError):
-        satisfies("a", "{a")
-    with pytest.raises(FormulaError):
-        check("a", "&ab;{1}", "a&b;{1}")
+    deep = "!" * 199 + "a"
+    assert solve(deep, "fast") == "!a;{1}" and satisfies("!a", "{" + deep + "}")
+    assert check("a", "{!!" + deep + "}") == INVALID
+    for question in (
+        lambda: solve("&a"),
+        lambda: solve("!!" + deep),
+        lambda: check("a?", "{a}"),
+        lambda: satisfies("a", "{a"),
+        lambda: check("a", "&ab;{1}", "a&b;{1}"),
+    ):
+        with pytest.raises(FormulaError, match="position"):
+            question()
     with pytest.raises(ValueError, match="unknown translation 'small': expected one of default"):
         solve("a", "small")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from itekit.alpha import Renaming
 from itekit.logic import aiger_bridge
 from itekit.logic import truth_tables as tables
-from itekit.logic.formulas import LTL, PROPOSITIONAL, FormulaError, parse_prefix
+from itekit.logic.formulas import PROPOSITIONAL, FormulaError, parse_prefix
 from itekit.logic.semantics import truth_table
 from itekit.logic.truth_tables import Assignment, parse_assignment
 from itekit.tasks.propositional import (
@@ -60,16 +60,6 @@ def every_formula(size: int, letters: str = "ab") -> list[str]:
         for left in every_formula(first, letters)
         for right in every_formula(size - 1 - first, letters)
     ]
-
-
-def random_formula(rng: random.Random, leaves: int, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Tokens of a formula with so many leaves."""
-    if leaves == 1:
-        return (rng.choice(names),)
-    left = rng.randint(1, leaves - 1)
-    negation = ("!",) if rng.random() < 0.3 else ()
-    operands = random_formula(rng, left, names) + random_formula(rng, leaves - left, names)
-    return negation + (rng.choice("&|=^"),) + operands
 
 
 def names_of(text: str) -> tuple[str, ...]:
@@ -133,16 +123,6 @@ def test_py_aiger_gives_a_formula_its_truth_table(text):
         assert expression(values) == value(text, values) == bool(table >> place & 1)
 
 
-def test_temporal_operators_have_no_py_aiger_form():
-    with pytest.raises(ValueError, match="operator 'U' has no py-aiger form: expected one of"):
-        aiger_bridge.to_aiger(parse_prefix("&aUab", LTL))
-
-
-def test_an_assignment_without_a_core():
-    with pytest.raises(ValueError, match="a 0 does not imply the formula | a b"):
-        aiger_bridge.core(parse_prefix("|ab", PROPOSITIONAL), parse_assignment("a0"))
-
-
 # The exact methods against the definition, the authority, and each other
 
 
@@ -158,16 +138,6 @@ def test_every_small_formula(size):
             assert tables.implied_by(text, free, values) == implied
 
 
-@pytest.mark.parametrize("size", [1, 2, 3])
-def test_every_smaller_formula_against_py_aiger(size):
-    for text in every_formula(size):
-        formula, names = parse_prefix(text, PROPOSITIONAL), names_of(text)
-        assert (aiger_bridge.model(formula) is None) == (classify(text) == UNSATISFIABLE)
-        for values in partial_assignments(names):
-            implied = tables.implied_by(text, [n for n in names if n not in values], values)
-            assert aiger_bridge.implied_by(formula, to_assignment(values)) == implied
-
-
 @given(formulas("abcdef"), st.data())
 def test_three_ways_to_judge_a_partial_assignment(text, data):
     names = names_of(text)
@@ -176,7 +146,8 @@ def test_three_ways_to_judge_a_partial_assignment(text, data):
     implied = implies(text, values)
     assert tables.implied_by(text, [n for n in names if n not in values], values) == implied
     formula = parse_prefix(text, PROPOSITIONAL)
-    assert aiger_bridge.implied_by(formula, to_assignment(values)) == implied
+    assert aiger_bridge.implied_by(formula, Assignment(tuple(values.items()))) == implied
+    assert (aiger_bridge.model(formula) is None) == (classify(text) == UNSATISFIABLE)
 
 
 @given(formulas("abcdef", 40))
@@ -190,21 +161,6 @@ def test_tables_and_the_solver_find_the_same_prime_implicant(text):
         for count in range(len(found)):  # prime: no smaller set of its literals will do
             for fewer in combinations(found.items(), count):
                 assert not implies(text, dict(fewer))
-
-
-def test_tables_and_the_solver_agree_on_long_formulas():
-    rng = random.Random(0)
-    for leaves in range(20, 60, 2):
-        formula = parse_prefix(random_formula(rng, leaves, proposition_names(14)), PROPOSITIONAL)
-        found = tables.prime_implicant(formula.tokens(), formula.propositions)
-        assert found == aiger_bridge.prime_implicant(formula)
-
-
-@pytest.mark.parametrize("tokens", ["", "&", "&a", "ab", "!", "a!", "Xa", "&aUaa", "c", "ab&"])
-def test_tokens_that_are_no_formula(tokens):
-    for question in (tables.table, tables.prime_implicant):
-        with pytest.raises(ValueError, match="is not one formula|found '[UXc]', expected"):
-            question(tokens, "ab")
 
 
 # Labels
@@ -249,13 +205,6 @@ def test_the_label_of_a_renamed_formula_is_the_renamed_label(text, images):
         assert parse_assignment(renamed) == parse_assignment(label).rename(renaming)
 
 
-def test_spellings_of_other_files():
-    for text, plain in [("xorab", "^ab"), ("<->ab", "=ab"), ("&cxora<->ab", "&c^a=ab")]:
-        assert solve(text) == solve(plain)
-        assert check(text, solve(plain)) == check(text, solve(plain), None, "aiger") == CORRECT
-    assert solve("&&xor") == "o1r1x1"  # three propositions
-
-
 # Verdicts
 
 
@@ -263,30 +212,20 @@ def test_spellings_of_other_files():
 @pytest.mark.parametrize(
     ("formula", "answer", "label", "verdict"),
     [
-        ("|ab", "a1", "a1", EXACT),
         ("&a!b", "b0a1", "a1b0", EXACT),
         ("|ab", "b1", "a1", CORRECT),
-        ("|ab", "a1b0", "a1", CORRECT),
-        ("|ab", "a1", None, CORRECT),
+        ("xorab", "a1b0", None, CORRECT),
         ("|a!a", "", None, CORRECT),
-        ("1", "", None, CORRECT),
         ("|ab", "", None, INCORRECT),
-        ("|ab", "a0", "a1", INCORRECT),
         ("|ab", "a0b0", "a1", INCORRECT),
         ("^ab", "a1", "a1b0", INCORRECT),  # b may still be true
         ("0", "", None, INCORRECT),
-        ("|ab", "a", "a1", INVALID),
         ("|ab", "a1b", "a1", INVALID),
-        ("|ab", "1", None, INVALID),
         ("|ab", "a2", "a1", INVALID),
-        ("|ab", "ab", "a1", INVALID),
-        ("|ab", "1a", "a1", INVALID),
         ("|ab", "&1", "a1", INVALID),
-        ("|ab", "A1", "a1", INVALID),
         ("|ab", "a1 ", "a1", INVALID),
         ("|ab", "a1c1", "a1", INVALID),  # c is not in the formula
         ("|ab", "a1a1", "a1", INVALID),
-        ("|ab", "a1a0", "a1", INVALID),
         ("1", "a1", None, INVALID),
     ],
 )
@@ -346,14 +285,15 @@ def test_more_propositions_than_letters(method):
 
 
 def test_labels_with_many_propositions_are_prime():
-    rng = random.Random(1)
+    rng, names = random.Random(1), proposition_names(60)
     for leaves in (30, 50):
-        tokens = random_formula(rng, leaves, proposition_names(60))
+        operators = rng.choices("&|=^", k=leaves - 1)
+        tokens = [*operators, *rng.choices(names, k=leaves)]
         label = parse_assignment(solve(tokens))
-        names = [name for name, _ in label.values]
-        assert names == sorted(names, key=lambda name: (len(name), name))
+        names_used = [name for name, _ in label.values]
+        assert names_used == sorted(names_used, key=lambda name: (len(name), name))
         assert check(tokens, label.tokens(), None, "aiger") == CORRECT
-        for place in range(len(names)):
+        for place in range(len(label.values)):
             fewer = Assignment(label.values[:place] + label.values[place + 1 :])
             assert check(tokens, fewer.tokens()) == INCORRECT
 
@@ -361,37 +301,21 @@ def test_labels_with_many_propositions_are_prime():
 # Errors
 
 
-@given(st.text("10!&|=^abxorX<->> ", max_size=8))
-def test_any_text_is_a_formula_or_a_formula_error(text):
-    def outcome(question):
-        try:
-            question(text)
-        except FormulaError as error:
-            return str(error)
-
-    expected = outcome(lambda text: parse_prefix(text, PROPOSITIONAL))
-    for question in (
-        solve,
-        classify,
-        lambda text: check(text, ""),
-        lambda text: solve(text, "aiger"),
-    ):
-        assert outcome(question) == expected
-
-
 def test_errors_say_what_was_expected():
-    with pytest.raises(FormulaError, match="position 2"):
-        solve("&aXb")
+    assert solve("!" * 200 + "a") == solve("!" * 200 + "a", "aiger") == "a1"
+    for text in ("&aXb", "", "ab", "!" * 201 + "a"):
+        for method in METHODS:
+            for question in (solve, lambda text, method: check(text, "", None, method)):
+                with pytest.raises(FormulaError, match="position"):
+                    question(text, method)
     with pytest.raises(FormulaError):
         check("|ab", "a1", "a")
-    for question in (solve, lambda *args: check("a", "a1", None, args[1])):
-        with pytest.raises(ValueError, match="unknown method 'slow': expected one of fast, aiger"):
-            question("a", "slow")
-
-
-def test_a_formula_deeper_than_allowed_is_an_error():
-    deepest = "!" * 200 + "a"
-    assert solve(deepest) == solve(deepest, "aiger") == "a1"
-    for method in METHODS:
-        with pytest.raises(FormulaError):
-            solve("!" + deepest, method)
+    with pytest.raises(ValueError, match="unknown method 'slow': expected one of fast, aiger"):
+        solve("a", "slow")
+    with pytest.raises(ValueError, match="no operator of propositional logic: U"):
+        aiger_bridge.to_aiger(parse_prefix("&aUab"))
+    with pytest.raises(ValueError, match="a 0 does not imply the formula"):
+        aiger_bridge.core(parse_prefix("|ab"), parse_assignment("a0"))
+    for tokens in ("", "&", "&a", "ab", "Xa", "c"):
+        with pytest.raises(ValueError, match="is not one formula|found '[Xc]', expected"):
+            tables.table(tokens, "ab")

@@ -6,27 +6,30 @@ tree: an operator and its operands. In prefix (Polish) notation operators preced
 tokens: equality, hashing and renaming work on that.
 
 As text, each token is one character (`Uab`, as in the files of DeepLTL); text with a blank in it is
-read as tokens separated by blanks, for names longer than a letter (`U request answer`).
-
-The paper's vocabulary holds the *core* operators only; LTL's derived ones are read because people
-type them, and `Formula.core` rewrites them. No function here recurses, and depth and size are
-limited, so that nothing a person or a model writes can exhaust the stack or the memory.
+read as tokens separated by blanks, for names longer than a letter (`U request answer`). No function
+recurses, and depth and size are limited, so that no text can exhaust the stack or the memory.
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from string import ascii_lowercase
+from typing import Any
 
 PROPOSITION = "AP"
 """The operator of a formula that is an atomic proposition."""
 
-MAX_DEPTH = 200
-"""The most operators on a path from the root to a leaf."""
+MAX_DEPTH, MAX_SIZE = 200, 100_000
+"""The most operators on a path from the root to a leaf, and the most tokens in a formula."""
 
-MAX_SIZE = 100_000
-"""The most tokens in a formula."""
+LIMITS = f"at most {MAX_SIZE} tokens, and at most {MAX_DEPTH} operators inside each other"
+
+Text = str | Sequence[str]
+"""Prefix text, or its tokens."""
+
+Names = Collection[str] | None
+"""The names that atomic propositions may have; any if None."""
 
 ALIASES = {"<->": "=", "->": ">", "xor": "^"}
 """Spellings of DeepLTL's files, and the tokens that they stand for."""
@@ -62,11 +65,6 @@ class Language:
     def by_token(self) -> dict[str, Operator]:
         """Prefix token -> operator."""
         return {operator.token: operator for operator in self.operators}
-
-    @property
-    def tokens(self) -> tuple[str, ...]:
-        """The prefix tokens of all operators."""
-        return tuple(self.by_token)
 
     @cached_property
     def one_character(self) -> frozenset[str]:
@@ -112,6 +110,19 @@ ARITY = {operator.token: operator.arity for operator in LTL.operators}
 _CHANGE = {token: arity - 1 for token, arity in ARITY.items()}
 
 
+def fold(tokens: Sequence[str], combine: Callable) -> Any:
+    """What `combine(token, *operands)` makes of a formula's tokens, from the leaves up."""
+    stack: list = []
+    push, pop, arity = stack.append, stack.pop, ARITY.get
+    for token in reversed(tokens):
+        count = arity(token, 0)
+        if count == 2:
+            push(combine(token, pop(), pop()))
+        else:
+            push(combine(token, pop()) if count else combine(token))
+    return pop()
+
+
 @lru_cache(maxsize=4096)
 def is_name(text: str) -> bool:
     """Whether an atomic proposition can be called so.
@@ -126,39 +137,29 @@ class FormulaError(ValueError):
 
     Attributes:
         text: the whole text; for a sequence of tokens, the tokens joined.
-        position: where in it, from 0.
-        found: what stands there.
-        expected: what should.
+        position, found, expected: where in it, from 0; what stands there, and what should.
     """
-
-    SHOWN = 60  # the most characters of the text that a message shows
 
     def __init__(self, text: str, position: int, found: str, expected: str):
         self.text, self.position, self.found, self.expected = text, position, found, expected
+        self._start = max(0, position - 30)  # of the 60 characters that are shown
         super().__init__(text, position, found, expected)
 
     def __str__(self) -> str:
-        shown, _ = self._window()
+        shown = self.text[self._start : self._start + 60]
         return f"{shown!r}, position {self.position}: found {self.found}, expected {self.expected}"
 
     @property
     def picture(self) -> str:
-        """The text, shortened around the position, with a caret under it on a second line."""
-        shown, place = self._window()
+        """The text around the position, with a caret under it on a second line."""
+        shown = self.text[self._start : self._start + 60]
         printable = "".join(c if c.isprintable() else "·" for c in shown)
-        return f"{printable}\n{' ' * place}^"
-
-    def _window(self) -> tuple[str, int]:
-        """At most SHOWN characters around the position, and the position among them."""
-        start = max(0, min(self.position - self.SHOWN // 2, len(self.text) - self.SHOWN))
-        before, after = "…" * (start > 0), "…" * (start + self.SHOWN < len(self.text))
-        shown = before + self.text[start : start + self.SHOWN] + after
-        return shown, self.position - start + len(before)
+        return f"{printable}\n{' ' * (self.position - self._start)}^"
 
 
 def quoted(token: str) -> str:
-    """The token in quotes, shortened if it is long."""
-    return repr(token if len(token) <= 30 else token[:30] + "…")
+    """The token in quotes, shortened if it is long; `the end` if it is empty."""
+    return repr(token if len(token) <= 30 else token[:30] + "…") if token else "the end"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -173,8 +174,8 @@ class Formula:
         depth: the number of operators on the longest path from the root to a leaf.
 
     Raises:
-        ValueError: an unknown operator, a wrong number of operands, a bad name, or a formula
-            deeper than MAX_DEPTH or larger than MAX_SIZE.
+        ValueError: an unknown operator, wrong operands, a bad name, or a formula deeper than
+            MAX_DEPTH or larger than MAX_SIZE.
     """
 
     operator: str
@@ -186,22 +187,17 @@ class Formula:
     def __post_init__(self):
         operands, is_proposition = tuple(self.operands), self.operator == PROPOSITION
         arity = 0 if is_proposition else ARITY.get(self.operator)
-        if arity is None:
-            raise ValueError(f"unknown operator {self.operator!r}: expected {' '.join(ARITY)}")
-        if len(operands) != arity:
-            raise ValueError(f"{self.operator!r} takes {arity} operands, found {len(operands)}")
-        if is_proposition != bool(self.name) or (self.name and not is_name(self.name)):
+        if len(operands) != arity or not all(isinstance(f, Formula) for f in operands):
+            takes = f"takes {arity} formulas" if arity is not None else "is no operator"
+            raise ValueError(f"{self.operator!r} {takes}, found {operands!r}")
+        if is_proposition != bool(self.name) or (is_proposition and not is_name(self.name)):
             rule = "a small letter, then small letters, digits or _ (not true, false or xor)"
             raise ValueError(f"{self.name!r} is no name of an atomic proposition: {rule}")
         size, depth = 1, 0
         for operand in operands:
-            if not isinstance(operand, Formula):
-                raise ValueError(f"an operand must be a Formula, found {operand!r}")
             size, depth = size + operand.size, max(depth, operand.depth + 1)
-        if depth > MAX_DEPTH:
-            raise ValueError(f"the formula is deeper than {MAX_DEPTH} operators")
-        if size > MAX_SIZE:
-            raise ValueError(f"the formula has {size} tokens, at most {MAX_SIZE} are allowed")
+        if depth > MAX_DEPTH or size > MAX_SIZE:
+            raise ValueError(f"a formula of {size} tokens and depth {depth}: {LIMITS}")
         object.__setattr__(self, "operands", operands)
         object.__setattr__(self, "size", size)
         object.__setattr__(self, "depth", depth)
@@ -255,13 +251,7 @@ class Formula:
         ValueError if the result is too deep or too large: an equivalence or an exclusive or repeats
         both of its operands.
         """
-        stack: list[Formula] = []
-        for node in reversed(list(self.nodes())):
-            operands = [stack.pop() for _ in node.operands]
-            rewrite = _CORE.get(node.operator)
-            again = rewrite(*operands) if rewrite else Formula(node.operator, operands, node.name)
-            stack.append(again)
-        return stack.pop()
+        return fold(self.tokens(), lambda t, *f: _CORE[t](*f) if t in _CORE else _node(t, *f))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Formula):
@@ -315,22 +305,15 @@ _CORE = {
 
 def from_tokens(tokens: Sequence[str]) -> Formula:
     """The formula of prefix tokens that are known to be one; `parse_prefix` checks them."""
-    stack: list[Formula] = []
-    for token in reversed(tokens):
-        if token in ARITY:
-            stack.append(Formula(token, [stack.pop() for _ in range(ARITY[token])]))
-        else:
-            stack.append(proposition(token))
-    return stack.pop()
+    return fold(tokens, _node)
 
 
-def parse_prefix(
-    text: str | Sequence[str],
-    language: Language = LTL,
-    *,
-    propositions: Collection[str] | None = None,
-) -> Formula:
-    """The formula that prefix text, or a sequence of tokens, stands for (see `read_tokens`)."""
+def _node(token: str, *operands: Formula) -> Formula:
+    return Formula(token, operands) if token in ARITY else proposition(token)
+
+
+def parse_prefix(text: Text, language: Language = LTL, *, propositions: Names = None) -> Formula:
+    """The formula that prefix text stands for (FormulaError as `read_tokens`)."""
     return from_tokens(read_tokens(text, language, propositions=propositions))
 
 
@@ -339,13 +322,13 @@ def to_prefix(formula: Formula) -> str:
     return join(formula.tokens())
 
 
-def split(text: str | Sequence[str]) -> Sequence[str]:
-    """The tokens of prefix text; a sequence of tokens as it is."""
+def split(text: Text) -> Sequence[str]:
+    """The tokens of prefix text."""
     return text.split() if isinstance(text, str) and " " in text else text
 
 
-def join(tokens: Sequence[str]) -> str:
-    """Tokens as text: one character each, or with blanks if one of them is longer."""
+def join(tokens: Text) -> str:
+    """Text as it is; tokens one character each, or with blanks if one of them is longer."""
     text = "".join(tokens)
     if len(text) == len(tokens):
         return text
@@ -360,16 +343,12 @@ def positions(text: str, start: int, stop: int) -> list[tuple[str, int]]:
 
 
 def read_tokens(
-    text: str | Sequence[str],
-    language: Language = LTL,
-    *,
-    propositions: Collection[str] | None = None,
+    text: Text, language: Language = LTL, *, propositions: Names = None
 ) -> Sequence[str]:
     """The prefix tokens of one formula, checked; no tree is built.
 
     The spellings of DeepLTL's files (`<->`, `->`, `xor`) are read as `=`, `>` and `^` where the
     text is no formula otherwise: `&&xor` is a conjunction of x, o and r, `xorab` is `^ab`.
-    `propositions` are the names that atomic propositions may have; any if None.
 
     Raises:
         FormulaError: not exactly one formula of the language, or one too deep or too large.
@@ -377,23 +356,22 @@ def read_tokens(
     tokens = split(text)
     if is_formula(tokens, language, propositions):
         return tokens
-    text = text if isinstance(text, str) else join([str(token) for token in text])
+    text = join(text)
     respelled = split(_ALIAS.sub(lambda match: ALIASES[match[0]], text))
     if is_formula(respelled, language, propositions):
         return respelled
-    return explain(text, 0, len(text), language, propositions)
+    raise fault(text, 0, len(text), language, propositions)
 
 
-def is_formula(
-    tokens: Sequence[str], language: Language, propositions: Collection[str] | None = None
-) -> bool:
+def is_formula(tokens: Sequence[str], language: Language, propositions: Names) -> bool:
     """Whether tokens are exactly one formula of the language, neither too large nor too deep."""
     missing, change = 1, _CHANGE.get
     for token in tokens:
         if not missing:
             return False
         missing += change(token, -1)
-    if missing or (len(tokens) > MAX_DEPTH and not _fits(tokens)):
+    size = len(tokens)
+    if missing or size > MAX_SIZE or (size > MAX_DEPTH and _depth(tokens) > MAX_DEPTH):
         return False
     if propositions is None and language.one_character.issuperset(tokens):
         return True
@@ -401,67 +379,25 @@ def is_formula(
     return all(map(is_name, names)) if propositions is None else names.issubset(propositions)
 
 
-def _fits(tokens: Sequence[str]) -> bool:
-    """Whether a formula's tokens are neither too many nor too deep."""
-    if len(tokens) > MAX_SIZE:
-        return False
-    depths: list[int] = []
-    for token in reversed(tokens):
-        operands = [depths.pop() for _ in range(ARITY.get(token, 0))]
-        depths.append(max(operands, default=-1) + 1)
-    return depths[0] <= MAX_DEPTH
+def _depth(tokens: Sequence[str]) -> int:
+    return fold(tokens, lambda _, *depths: 1 + max(depths, default=-1))
 
 
-def explain(
-    text: str, start: int, stop: int, language: Language, propositions: Collection[str] | None
-) -> list[str]:
-    """The tokens of a part of a text, read from left to right to say what is wrong with them.
-
-    Raises:
-        FormulaError: the part is not exactly one formula; the position is one in the whole text.
-    """
-    end = "the end" if stop == len(text) else quoted(text[stop])
-    pending: list[list] = []  # operator, its position, the number of its operand that comes next
-    complete = False
-
-    def place() -> str:
-        if not pending:
-            return ""
-        token, position, number = pending[-1]
-        which = "the" if ARITY[token] == 1 else ("the first", "the second")[number - 1]
-        return f" ({which} operand of {token!r} at position {position})"
-
-    tokens = positions(text, start, stop)
-    for count, (token, position) in enumerate(tokens, 1):
-        if complete:
-            before = text[start:position].strip()
-            whole = repr(before) if len(before) < 30 else "what stands before it"
-            raise FormulaError(
-                text, position, quoted(token), f"{end}, as {whole} is a whole formula"
-            )
-        if token not in language.by_token and (
-            not is_name(token) or (propositions is not None and token not in propositions)
-        ):
-            foreign = (
-                token in ARITY and f" ({LTL.by_token[token].name}, no operator of {language.name})"
-            )
+def fault(
+    text: str, start: int, stop: int, language: Language, propositions: Names
+) -> FormulaError:
+    """What is wrong with a part of a text that is no formula, read from left to right."""
+    wanted = [""]  # for each formula that has to come: the operator that it is for
+    for token, position in positions(text, start, stop):
+        if not wanted:
+            return FormulaError(text, position, quoted(token), "the end: the formula is complete")
+        operand = wanted.pop()
+        is_known = is_name(token) if propositions is None else token in propositions
+        if token not in language.by_token and not is_known:
             names = "a small letter" if propositions is None else f"one of {' '.join(propositions)}"
-            operators = f"an operator ({' '.join(language.tokens)})"
-            expected = f"a formula{place()}: {operators} or an atomic proposition ({names})"
-            raise FormulaError(text, position, quoted(token) + (foreign or ""), expected)
-        if count > MAX_SIZE:
-            raise FormulaError(text, position, quoted(token), f"at most {MAX_SIZE} tokens")
-        if ARITY.get(token):
-            if len(pending) == MAX_DEPTH:
-                expected = f"at most {MAX_DEPTH} operators inside each other"
-                raise FormulaError(text, position, quoted(token), expected)
-            pending.append([token, position, 1])
-            continue
-        while pending and pending[-1][2] == ARITY[pending[-1][0]]:
-            pending.pop()
-        if pending:
-            pending[-1][2] += 1
-        complete = not pending
-    if not complete:
-        raise FormulaError(text, stop, end, f"a formula{place()}")
-    return [token for token, _ in tokens]
+            kinds = f"an operator ({' '.join(language.by_token)}) or a proposition ({names})"
+            return FormulaError(text, position, quoted(token), f"a formula{operand}: {kinds}")
+        wanted += [f" for {token!r} at position {position}"] * ARITY.get(token, 0)
+    if wanted:
+        return FormulaError(text, stop, quoted(text[stop : stop + 1]), f"a formula{wanted[-1]}")
+    return FormulaError(text, start, "a larger formula", LIMITS)

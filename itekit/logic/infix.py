@@ -2,31 +2,28 @@
 
 Precedence and associativity are Spot's. From the tightest: unary operators; U R W M, from the right
 (`a U b U c` is `a U (b U c)`); & ; xor ; | ; then -> and <-> together, from the right. Printed text
-has parentheses wherever people disagree about the order: xor beside |, U inside &.
-
-Names of atomic propositions have no capitals here, so that `aUb` and `X0` mean a U b and X 0; Spot
-takes either for a name. Printed text has the spaces that Spot needs. Traces look like Spot's words,
-`a; a & b; cycle{b}` (paper, appendix "LLM Setup").
+has parentheses wherever people disagree about the order: xor beside |, U inside &. Names have no
+capitals, so that `aUb` and `X0` mean a U b and X 0, which Spot takes for names. Traces look like
+Spot's words, `a; a & b; cycle{b}` (paper, appendix "LLM Setup").
 """
 
 import re
-from collections.abc import Callable
 
 from itekit.logic.formulas import (
     ARITY,
+    LIMITS,
     LTL,
-    MAX_DEPTH,
-    MAX_SIZE,
     STEPS,
     Formula,
     FormulaError,
     Language,
+    fold,
     is_name,
     parse_prefix,
     proposition,
     quoted,
 )
-from itekit.logic.traces import Trace, cut, parse_trace
+from itekit.logic.traces import Trace, cut, parse_trace, span
 
 TOKENS = {"(": "(", ")": ")"} | {
     spelling: operator.token
@@ -48,124 +45,95 @@ def parse_infix(text: str, language: Language = LTL) -> Formula:
     Raises:
         FormulaError: not exactly one formula of the language, or one too deep or too large.
     """
-    return _Reader(text, 0, len(text), language).formula()
+    return _read(text, 0, len(text), language)
 
 
-class _Reader:
-    """A part of a text read from left to right: an operator waits until its operands are there."""
+def _read(text: str, start: int, stop: int, language: Language) -> Formula:
+    """The formula of a part of the text: an operator waits until its operands are there."""
+    operands: list[Formula] = []
+    waiting: list[tuple[str, int]] = []  # operators and open parentheses, with their positions
+    complete = False  # whether the last word ended an operand
 
-    def __init__(self, text: str, start: int, end: int, language: Language):
-        self.text, self.start, self.end, self.language = text, start, end, language
-        self.operands: list[Formula] = []
-        self.waiting: list[tuple[str, int, str]] = []  # token, position, spelling
-        self.opened: list[int] = []  # where the open parentheses are
-        self.complete = False  # whether the last word ended an operand
-
-    def formula(self) -> Formula:
-        for match in _WORD.finditer(self.text, self.start, self.end):
-            self._read(match[0], match.start())
-        if not self.complete or self.opened:
-            raise self._error(self.end, None)
-        while self.waiting:
-            self._apply()
-        return self.operands.pop()
-
-    def _read(self, word: str, position: int) -> None:
-        token = TOKENS.get(word, "")
-        operator = self.language.by_token.get(token)
-        arity = operator.arity if operator else None
-        if not self.complete and (is_name(word) or arity == 0):
-            self.operands.append(proposition(word) if is_name(word) else Formula(token))
-            self.complete = True
-        elif not self.complete and (token == "(" or arity == 1):
-            self.waiting.append((token, position, word))
-            if token == "(":
-                self.opened.append(position)
-        elif self.complete and token == ")" and self.opened:
-            while self.waiting[-1][0] != "(":
-                self._apply()
-            self.waiting.pop()
-            self.opened.pop()
-        elif self.complete and arity == 2:
-            while self.waiting and self._applies_first(self.waiting[-1][0], token):
-                self._apply()
-            self.waiting.append((token, position, word))
-            self.complete = False
-        else:
-            raise self._error(position, word)
-
-    def _applies_first(self, waiting: str, new: str) -> bool:
-        """Whether the waiting operator takes the last operand before a new binary one does."""
-        if waiting == "(":
-            return False
-        left, right = self.language.by_token[waiting], self.language.by_token[new]
-        return left.arity == 1 or (left.binding, not left.right) > (right.binding, False)
-
-    def _apply(self) -> None:
-        token, position, word = self.waiting.pop()
-        operands = self.operands[-ARITY[token] :]
-        del self.operands[-ARITY[token] :]
+    def apply() -> None:
+        token, position = waiting.pop()
+        second_first = [operands.pop() for _ in range(ARITY[token])]
         try:
-            self.operands.append(Formula(token, operands))
+            operands.append(Formula(token, second_first[::-1]))
         except ValueError:
-            expected = f"at most {MAX_DEPTH} operators inside each other, {MAX_SIZE} tokens in all"
-            raise FormulaError(self.text, position, quoted(word), expected) from None
+            raise FormulaError(text, position, quoted(token), LIMITS) from None
 
-    def _error(self, position: int, word: str | None) -> FormulaError:
-        found = quoted(word or self.text[self.end : self.end + 1])
-        if position == len(self.text):
-            found = "the end"
-        token = TOKENS.get(word or "", "")
-        if token in ARITY and token not in self.language.by_token:
-            found += f" ({LTL.by_token[token].name}, no operator of {self.language.name})"
-        if self.complete:
-            wanted = f"an operator ({self._spellings(2)}) or "
-            wanted += f"')' for the '(' at position {self.opened[-1]}" if self.opened else "the end"
+    def error(position: int, word: str) -> FormulaError:
+        kind = 2 if complete else 1
+        known = " ".join(o.infix for o in language.operators if o.arity == kind)
+        formula = f"a formula: a name in small letters, 1, 0, {known} or ("
+        expected = f"an operator ({known}), ')' or the end" if complete else formula
+        return FormulaError(text, position, quoted(word), expected)
+
+    for match in _WORD.finditer(text, start, stop):
+        word, position = match[0], match.start()
+        token = TOKENS.get(word, "")
+        arity = ARITY[token] if token in language.by_token else None
+        if complete and arity == 2:
+            while waiting and _takes_first(waiting[-1][0], token):
+                apply()
+            waiting.append((token, position))
+            complete = False
+        elif complete and token == ")":
+            while waiting and waiting[-1][0] != "(":
+                apply()
+            if not waiting:
+                raise error(position, word)
+            waiting.pop()
+        elif not complete and (token == "(" or arity == 1):
+            waiting.append((token, position))
+        elif not complete and (arity == 0 or is_name(word)):
+            operands.append(proposition(word) if is_name(word) else Formula(token))
+            complete = True
         else:
-            wanted = "a formula"
-            if self.waiting:
-                _, place, spelling = self.waiting[-1]
-                wanted += f" after {quoted(spelling)} at position {place}"
-            wanted += f": a name in small letters, 1, 0, {self._spellings(1)} or ("
-        return FormulaError(self.text, position, found, wanted)
+            raise error(position, word)
+    if not complete:
+        raise error(stop, text[stop : stop + 1])
+    while waiting:
+        if waiting[-1][0] == "(":
+            raise error(stop, text[stop : stop + 1])
+        apply()
+    return operands.pop()
 
-    def _spellings(self, arity: int) -> str:
-        return " ".join(o.infix for o in self.language.operators if o.arity == arity)
+
+def _takes_first(waiting: str, new: str) -> bool:
+    """Whether the waiting operator takes the last operand before a new binary one does."""
+    if waiting == "(":
+        return False
+    left, right = LTL.by_token[waiting], LTL.by_token[new]
+    return left.arity == 1 or (left.binding, not left.right) > (right.binding, False)
 
 
 def to_infix(formula: Formula, *, unicode: bool = False) -> str:
     """The formula's infix text: in ASCII as Spot reads it, or with Unicode's symbols."""
-    stack: list[tuple[str, str]] = []  # an operand's operator, and its text
-    for node in reversed(list(formula.nodes())):
-        operator = LTL.by_token.get(node.operator)
-        spelling = operator and (operator.symbol if unicode else operator.infix)
-        if not node.operands:
-            text = node.name or spelling
-        elif operator.arity == 1:
-            inner, operand = stack.pop()
-            if ARITY.get(inner) == 2:
-                operand = f"({operand})"
-            gap = " " if spelling.isalpha() and operand[0].isdigit() else ""
-            text = spelling + gap + operand
-        else:
-            left = _side(stack.pop(), operator.token, not operator.right)
-            right = _side(stack.pop(), operator.token, False)
-            text = f"{left} {spelling} {right}"
-        stack.append((node.operator, text))
-    return stack.pop()[1]
 
+    def side(outer: str, inner: str, text: str, associates: bool = False) -> str:
+        bare = ARITY.get(inner, 0) < 2 or outer + inner in _BARE or (associates and inner == outer)
+        return text if bare else f"({text})"
 
-def _side(operand: tuple[str, str], outer: str, associates: bool) -> str:
-    """An operand of a binary operator, in parentheses where they are needed or help."""
-    inner, text = operand
-    bare = ARITY.get(inner, 0) < 2 or outer + inner in _BARE or (associates and inner == outer)
-    return text if bare else f"({text})"
+    def node(token: str, *operands: tuple[str, str]) -> tuple[str, str]:  # the operator, the text
+        if token not in ARITY:
+            return token, token
+        operator = LTL.by_token[token]
+        spelling = operator.symbol if unicode else operator.infix
+        if operator.arity == 2:
+            left = side(token, *operands[0], not operator.right)
+            return token, f"{left} {spelling} {side(token, *operands[1])}"
+        operand = side(token, *operands[0]) if operands else ""
+        gap = " " if spelling.isalpha() and operand[:1].isdigit() else ""
+        return token, spelling + gap + operand
+
+    return fold(formula.tokens(), node)[1]
 
 
 def parse_infix_trace(text: str) -> Trace:
     """The trace that infix text stands for (FormulaError if none); `cycle` may be left out."""
-    spans, start = cut(text, "cycle")
-    steps = [_Reader(text, *span, STEPS).formula() for span in spans]
+    texts, start = cut(text, "cycle")
+    steps = [_read(text, *span(text, texts, start, i), STEPS) for i in range(len(texts))]
     return Trace(steps[:start], steps[start:])
 
 
@@ -185,7 +153,7 @@ def formula_from_text(text: str, language: Language = LTL) -> Formula:
     Raises:
         FormulaError: it is none in either; the error of the reading that got further.
     """
-    return _first(lambda: parse_infix(text, language), lambda: parse_prefix(text, language))
+    return _either(lambda: parse_infix(text, language), lambda: parse_prefix(text, language))
 
 
 def trace_from_text(text: str) -> Trace:
@@ -194,14 +162,15 @@ def trace_from_text(text: str) -> Trace:
     Raises:
         FormulaError: it is none in either notation; the error of the reading that got further.
     """
-    return _first(lambda: parse_trace(text), lambda: parse_infix_trace(text))
+    return _either(lambda: parse_trace(text), lambda: parse_infix_trace(text))
 
 
-def _first(*readings: Callable[[], Formula | Trace]) -> Formula | Trace:
-    errors = []
-    for read in readings:
+def _either(one, other) -> Formula | Trace:
+    """What one reading gives, or else the other."""
+    try:
+        return one()
+    except FormulaError as first:
         try:
-            return read()
-        except FormulaError as error:
-            errors.append(error)
-    raise max(errors, key=lambda error: error.position)
+            return other()
+        except FormulaError as second:
+            raise max(first, second, key=lambda error: error.position) from None

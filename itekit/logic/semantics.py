@@ -2,8 +2,7 @@
 
 Paper, appendices "Temporal logic overview" and "Propositional Logic". LTL is evaluated on a
 concrete lasso: a finite prefix of letters and a cycle of letters that repeats for ever, a letter
-being the set of the atomic propositions that are true at that time. `evaluate_ltl` says for every
-subformula at which times it holds, so that one can see why a formula holds.
+being the set of the atomic propositions that are true at that time.
 
 A symbolic trace stands for every word that satisfies its steps. At each time a subformula therefore
 holds (on every word), fails (on every word), or depends on the word. `evaluate_symbolic` asks Spot,
@@ -93,15 +92,15 @@ def lassos(trace: Trace, names: Sequence[str], turns: int = 1) -> Iterator[Lasso
     them hold proves nothing, since a word may choose differently in every turn for ever.
     ValueError if the trace has a proposition that is not in `names`.
     """
-    choices = [letters(step, names) for step in (*trace.prefix, *trace.cycle * turns)]
-    for chosen in product(*choices):
-        yield list(chosen[: len(trace.prefix)]), list(chosen[len(trace.prefix) :])
+    start = len(trace.prefix)
+    for chosen in product(*[letters(s, names) for s in (*trace.prefix, *trace.cycle * turns)]):
+        yield list(chosen[:start]), list(chosen[start:])
 
 
 def implied_by(formula: Formula, assignment: Assignment) -> bool:
-    """Whether all completions of a partial assignment make the formula true.
+    """Whether all completions of a partial assignment make a propositional formula true.
 
-    ValueError if more than 20 propositions are left free, or for a temporal operator.
+    ValueError if more than 20 propositions are left free.
     """
     values, most = assignment.as_dict(), truth_tables.LARGEST
     free = [name for name in formula.propositions if name not in values]
@@ -123,8 +122,7 @@ def evaluate_symbolic(formula: Formula, trace: Trace) -> dict[Formula, list[str]
     Raises:
         EmptyTraceError: a step cannot be satisfied: on no word, everything and nothing holds.
     """
-    automaton = _automaton(trace)
-    found = {}
+    automaton, found = _automaton(trace), {}
     for part in formula.subformulas():
         yes, no = _both(part)
         found[part] = []
@@ -151,9 +149,7 @@ def example_words(formula: Formula, trace: Trace) -> tuple[Trace | None, Trace |
 
 def _both(formula: Formula):
     """Spot's automata of the words that satisfy the formula, and of those that violate it."""
-    import spot
-
-    from itekit.logic.spot_bridge import to_spot
+    from itekit.logic.spot_bridge import spot, to_spot
 
     yes = to_spot(formula)
     return [f.translate("Low", "Any") for f in (yes, spot.formula.Not(yes))]

@@ -5,7 +5,7 @@ repeats for ever; each step is a Boolean formula, and the trace stands for all w
 its steps. `a;&ab;{b}` is: a, then a and b, then b for ever.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from itekit.logic.formulas import (
@@ -13,7 +13,10 @@ from itekit.logic.formulas import (
     STEPS,
     Formula,
     FormulaError,
-    explain,
+    Names,
+    Text,
+    fault,
+    fold,
     from_tokens,
     is_formula,
     join,
@@ -60,8 +63,6 @@ class Trace:
 
     def step_at(self, time: int) -> Formula:
         """The step at any time from 0, the cycle repeated for ever."""
-        if time < 0:
-            raise ValueError(f"times start at 0, found {time}")
         if time < len(self.prefix):
             return self.prefix[time]
         return self.cycle[(time - len(self.prefix)) % len(self.cycle)]
@@ -101,69 +102,57 @@ def sorted_operands(formula: Formula) -> tuple:
     The operands of `&`, `|`, `=` and `^` are sorted; nested `&` and nested `|` are first laid flat,
     so that `&a&bc` and `&&cba` get one value too. Nothing else is the same: `&aa` is not `a`.
     """
-    stack: list[tuple] = []
-    for token in reversed(formula.tokens()):
-        operands = [stack.pop() for _ in range(ARITY.get(token, 0))]
-        if token in ("&", "|"):
-            flat = [part[1:] if part[0] == token else (part,) for part in operands]
-            operands = [part for parts in flat for part in parts]
-        if token in ("&", "|", "=", "^"):
-            operands.sort()
-        stack.append((token, *operands))
-    return stack.pop()
+
+    def node(token: str, *parts: tuple) -> tuple:
+        if token in "&|":
+            flat = [part[1:] if part[0] == token else (part,) for part in parts]
+            parts = [part for some in flat for part in some]
+        return (token, *(sorted(parts) if token in "&|=^" else parts))
+
+    return fold(formula.tokens(), node)
 
 
-def parse_trace(text: str | Sequence[str], *, propositions: Collection[str] | None = None) -> Trace:
-    """The trace that prefix text, or a sequence of tokens, stands for (see `read_trace`)."""
+def parse_trace(text: Text, *, propositions: Names = None) -> Trace:
+    """The trace that prefix text stands for (FormulaError as `read_trace`)."""
     steps, start = read_trace(text, propositions=propositions)
     formulas = list(map(from_tokens, steps))
     return Trace(formulas[:start], formulas[start:])
 
 
-def read_trace(text: str | Sequence[str], *, propositions: Collection[str] | None = None) -> Steps:
-    """The steps of a trace as tokens, checked; no tree is built.
-
-    `propositions` are the names that atomic propositions may have; any if None.
-
-    Raises:
-        FormulaError: the text is not a trace.
-    """
-    text = text if isinstance(text, str) else join([str(token) for token in text])
-    head, _, rest = text.partition("{")
-    *steps, gap = head.split(";")
-    start = len(steps)
-    steps += rest[:-1].split(";")
-    if " " in text:
-        steps = list(map(str.split, steps))
-    if (
-        gap.strip()
-        or not rest.endswith("}")
-        or not all(is_formula(step, STEPS, propositions) for step in steps)
-    ):
-        spans, start = cut(text)
-        steps = [explain(text, *span, STEPS, propositions) for span in spans]
+def read_trace(text: Text, *, propositions: Names = None) -> Steps:
+    """The steps of a trace as tokens, checked (FormulaError); no tree is built."""
+    text = text if isinstance(text, str) else join(text)
+    texts, start = cut(text)
+    steps = list(map(str.split, texts)) if " " in text else texts
+    for number, step in enumerate(steps):
+        if not is_formula(step, STEPS, propositions):
+            raise fault(text, *span(text, texts, start, number), STEPS, propositions)
     return steps, start
 
 
-def cut(text: str, word: str = "") -> tuple[list[tuple[int, int]], int]:
-    """Where the steps of a trace stand in its text, and how many of them come before the cycle.
+def cut(text: str, word: str = "") -> tuple[list[str], int]:
+    """The texts of a trace's steps, and how many of them come before the cycle.
 
     `word` is what may stand before the brace that opens the cycle. FormulaError if `;` `{` `}` do
     not stand as in a trace.
     """
-    opening, closing = text.find("{"), text.find("}")
-    if opening < 0:
+    head, opening, rest = text.partition("{")
+    cycle, closing, after = rest.partition("}")
+    *steps, gap = head.split(";")
+    if not opening:
         raise FormulaError(text, len(text), "the end", f"'{word}{{', the start of the cycle")
-    if closing < opening:
-        place, found = (len(text), "the end") if closing < 0 else (closing, "'}'")
-        raise FormulaError(text, place, found, "a '}' after the '{', the end of the cycle")
-    before = text.rfind(";", 0, opening) + 1
-    if text[before:opening].strip() not in ("", word):
-        raise FormulaError(text, opening, "'{'", "';' to end the step before the cycle")
-    if rest := text[closing + 1 :].lstrip():
-        position = len(text) - len(rest)
-        raise FormulaError(text, position, quoted(rest[0]), "the end: the trace is complete")
-    stops = [place for place in range(closing) if text[place] == ";" or place == opening]
-    starts = [0, *(place + 1 for place in stops)]
-    spans = [span for span in zip(starts, [*stops, closing], strict=True) if span[1] != opening]
-    return spans, text.count(";", 0, opening)
+    if gap.strip() not in ("", word):
+        raise FormulaError(text, len(head), "'{'", "';' to end the step before the cycle")
+    if not closing:
+        raise FormulaError(text, len(text), "the end", "'}', the end of the cycle")
+    if after := after.lstrip():
+        found = quoted(after[0])
+        raise FormulaError(text, len(text) - len(after), found, "the end: the trace is complete")
+    return steps + cycle.split(";"), len(steps)
+
+
+def span(text: str, steps: list[str], start: int, number: int) -> tuple[int, int]:
+    """Where a step that `cut` found stands in the text."""
+    place, first = (text.index("{") + 1, start) if number >= start else (0, 0)
+    place += sum(len(step) + 1 for step in steps[first:number])
+    return place, place + len(steps[number])

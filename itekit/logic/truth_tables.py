@@ -16,11 +16,20 @@ negated formula.
 """
 
 import operator
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from itekit.logic.formulas import Formula, FormulaError, is_name, join, positions, quoted
+from itekit.logic.formulas import (
+    Formula,
+    FormulaError,
+    Names,
+    Text,
+    is_name,
+    join,
+    positions,
+    quoted,
+)
 
 LARGEST = 20
 """Names up to which a table (a million bits) is quicker than the solver."""
@@ -52,12 +61,11 @@ class Assignment:
     values: tuple[tuple[str, bool], ...] = ()
 
     def __post_init__(self):
-        object.__setattr__(self, "values", tuple((name, value) for name, value in self.values))
         for name, value in self.values:
-            if not isinstance(name, str) or not is_name(name):
-                raise ValueError(f"{name!r} is no name of an atomic proposition")
-            if not isinstance(value, bool):
-                raise ValueError(f"the value of {name!r} must be True or False, found {value!r}")
+            if not is_name(name) or not isinstance(value, bool):
+                raise ValueError(
+                    f"expected names, each with True or False; found {name!r}, {value!r}"
+                )
         if len(self.as_dict()) < len(self.values):
             raise ValueError(f"a name stands twice in {self}")
 
@@ -82,9 +90,7 @@ class Assignment:
         return name in self.as_dict()
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Assignment):
-            return NotImplemented
-        return self.as_dict() == other.as_dict()
+        return isinstance(other, Assignment) and self.as_dict() == other.as_dict()
 
     def __hash__(self) -> int:
         return hash(frozenset(self.values))
@@ -93,36 +99,26 @@ class Assignment:
         return " ".join(self.tokens())
 
 
-def parse_assignment(
-    text: str | Sequence[str], *, propositions: Collection[str] | None = None
-) -> Assignment:
-    """The assignment that the text, or a sequence of tokens, stands for.
-
-    `propositions` are the names that may have a value; any if None.
+def parse_assignment(text: Text, *, propositions: Names = None) -> Assignment:
+    """The assignment that the text stands for.
 
     Raises:
         FormulaError: an odd length, a value other than 0 and 1, or a name that is unknown or
             stands twice.
     """
-    shown = text if isinstance(text, str) else join([str(token) for token in text])
-    values: dict[str, bool] = {}
-    name = None
-    for token, position in positions(shown, 0, len(shown)):
-        if name is not None:
-            if token not in ("0", "1"):
-                expected = f"0 or 1, the value of {quoted(name)}"
-                raise FormulaError(shown, position, quoted(token), expected)
-            values[name] = token == "1"
-            name = None
-        elif not is_name(token) or (propositions is not None and token not in propositions):
+    text = join(text)
+    tokens, values = positions(text, 0, len(text)), {}
+    for number in range(0, len(tokens), 2):
+        name, position = tokens[number]
+        if name in values:
+            raise FormulaError(text, position, f"{quoted(name)} again", "each name at most once")
+        if not is_name(name) if propositions is None else name not in propositions:
             names = "a small letter" if propositions is None else f"one of {' '.join(propositions)}"
-            raise FormulaError(shown, position, quoted(token), f"a name of a proposition ({names})")
-        elif token in values:
-            raise FormulaError(shown, position, f"{quoted(token)} again", "each name at most once")
-        else:
-            name = token
-    if name is not None:
-        raise FormulaError(shown, len(shown), "the end", f"0 or 1, the value of {quoted(name)}")
+            raise FormulaError(text, position, quoted(name), f"a name of a proposition ({names})")
+        value, position = [*tokens[number + 1 : number + 2], ("", len(text))][0]
+        if value not in ("0", "1"):
+            raise FormulaError(text, position, quoted(value), f"0 or 1, the value of {name!r}")
+        values[name] = value == "1"
     return Assignment(tuple(values.items()))
 
 
@@ -169,10 +165,8 @@ def table(
 def truth_table(formula: Formula, names: Sequence[str]) -> int:
     """The values of a Boolean formula under all assignments to `names`, as bits of an integer.
 
-    ValueError as `table`, or if a name stands twice.
+    ValueError as `table`.
     """
-    if len(set(names)) < len(names):
-        raise ValueError(f"a name stands twice in {' '.join(names)}")
     return table(formula.tokens(), names)
 
 

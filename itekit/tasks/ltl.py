@@ -9,28 +9,23 @@ LTLRandom35 (DeepLTL). Formulas that nothing satisfies get no label. Two transla
 
 Their labels are about as short but not the same: a set of data must say which one made it.
 
-A trace satisfies a formula if all its words do (the paper's definition). It is checked by Spot: the
-trace's automaton has no word in common with the automaton of the *negated* formula, translated
-fast. That is exact, and a step may be any Boolean formula. A step that nothing satisfies (`0`,
-`&a!a`) leaves no word at all, and such a trace satisfies every formula: by the definition, for
-DeepLTL's checker, whose data label unsatisfiable formulas `{0}`, and for the authors'.
+A trace is checked by Spot: its automaton has no word in common with the automaton of the *negated*
+formula, translated fast. That is exact, and a step may be any Boolean formula. A step that nothing
+satisfies (`0`, `&a!a`) leaves no word at all, and such a trace satisfies every formula: by the
+definition, for DeepLTL's checker, whose data label unsatisfiable formulas `{0}`, and the authors'.
 
 Formulas and traces are prefix text (`itekit.logic.formulas`), or sequences of tokens.
 """
 
-from collections.abc import Sequence
-
 import spot
 
-from itekit.logic.formulas import FormulaError, read_tokens, split
+from itekit.logic.formulas import FormulaError, Text, read_tokens, split
 from itekit.logic.spot_bridge import numbered, steps_automaton, word_to_trace
 from itekit.logic.traces import Steps, parse_trace, read_trace, trace_equal
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID
 
 TRANSLATIONS: dict[str, tuple[str, ...]] = {"default": (), "fast": ("Low", "Any")}
 """By name, the options given to Spot's translation."""
-
-Text = str | Sequence[str]
 
 
 def solve(formula: Text, translation: str = "default", *, simplify: bool = False) -> str | None:
@@ -39,9 +34,7 @@ def solve(formula: Text, translation: str = "default", *, simplify: bool = False
     The same text always gives the same trace, whatever the process did before. Renaming the
     formula's propositions without changing their order renames the trace.
 
-    Args:
-        translation: one of TRANSLATIONS.
-        simplify: let Spot shorten the trace. The paper's data are not simplified.
+    With `simplify`, Spot shortens the trace; the paper's data are not simplified.
 
     Raises:
         FormulaError: `formula` is not one LTL formula in prefix notation.
@@ -67,10 +60,7 @@ def solve(formula: Text, translation: str = "default", *, simplify: bool = False
 def satisfies(formula: Text, trace: Text) -> bool:
     """Whether all words of the trace satisfy the formula; true if the trace has no words.
 
-    The trace may have propositions that the formula lacks.
-
-    Raises:
-        FormulaError: `formula` is not one LTL formula, or `trace` no trace.
+    The trace may have propositions that the formula lacks. FormulaError if either is none.
     """
     return _satisfies(formula, read_trace(trace))
 
@@ -89,16 +79,19 @@ def check(formula: Text, answer: Text, label: Text | None = None) -> str:
         steps = read_trace(answer)
     except FormulaError:
         return INVALID
-    if label is not None and _exact(answer, label):
-        return EXACT
+    if label is not None:
+        same_tokens = answer != label and sorted(split(answer)) == sorted(split(label))
+        if answer == label or (
+            same_tokens and trace_equal(parse_trace(answer), parse_trace(label))
+        ):
+            return EXACT
     return CORRECT if _satisfies(formula, steps) else INCORRECT
 
 
 def is_empty(trace: Text) -> bool:
     """Whether the trace stands for no word at all, since nothing satisfies one of its steps.
 
-    Raises:
-        FormulaError: `trace` is no trace.
+    FormulaError if `trace` is no trace.
     """
     return satisfies("0", trace)
 
@@ -116,13 +109,6 @@ def _satisfies(formula: Text, steps: Steps) -> bool:
     bdd_dict = spot.make_bdd_dict()  # its own, so that nothing piles up
     negation = _translate(spot.formula.Not(spot_formula), "fast", bdd_dict)
     return not negation.intersects(steps_automaton(steps, names, bdd_dict))
-
-
-def _exact(answer: Text, label: Text) -> bool:
-    if answer == label:
-        return True
-    same_tokens = sorted(split(answer)) == sorted(split(label))
-    return same_tokens and trace_equal(parse_trace(answer), parse_trace(label))
 
 
 def _in_fixed_order(automaton: spot.twa_graph) -> spot.twa_graph:

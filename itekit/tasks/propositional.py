@@ -11,24 +11,20 @@ Two methods answer the same questions:
 
     aiger   py-aiger, as the paper's authors use it: the authority. Its cores depend on the run,
             and some hold a literal too many.
-    fast    truth tables, or the solver where there are many propositions. Its label is a prime
-            implicant (no literal can be left out), fixed by the formula alone: the first model in
-            counting order, False before True and the proposition that appears first changing
-            slowest, loses its literals where the others suffice, the last first. So the label of
-            a renamed formula is the renamed label.
+    fast    truth tables, or the solver where there are many propositions. Its label is the
+            prime implicant of `truth_tables.prime_implicant`, fixed by the formula alone: no
+            literal can be left out, and the label of a renamed formula is the renamed label.
 
-Verdicts do not depend on the method. Labels do: both are right, one may be shorter.
-
-Formulas and assignments are prefix text (`itekit.logic.formulas`), or sequences of tokens.
+Verdicts do not depend on the method. Formulas and assignments are prefix text
+(`itekit.logic.formulas`), or sequences of tokens.
 """
-
-from collections.abc import Sequence
 
 from itekit.logic import aiger_bridge, truth_tables
 from itekit.logic.formulas import (
     ARITY,
     PROPOSITIONAL,
     FormulaError,
+    Text,
     from_tokens,
     parse_prefix,
     read_tokens,
@@ -38,8 +34,6 @@ from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID
 
 METHODS = ("fast", "aiger")
 UNSATISFIABLE, TAUTOLOGY, CONTINGENT = "unsatisfiable", "tautology", "contingent"
-
-Text = str | Sequence[str]
 
 
 def solve(formula: Text, method: str = "fast") -> str | None:
@@ -68,8 +62,7 @@ def solve(formula: Text, method: str = "fast") -> str | None:
 def classify(formula: Text) -> str:
     """Whether a formula is UNSATISFIABLE, a TAUTOLOGY, or neither: CONTINGENT.
 
-    Raises:
-        FormulaError: `formula` is not one propositional formula in prefix notation.
+    FormulaError if it is not one propositional formula in prefix notation.
     """
     label = _implicant(formula)
     return UNSATISFIABLE if label is None else CONTINGENT if label else TAUTOLOGY
@@ -80,9 +73,9 @@ def check(formula: Text, answer: Text, label: Text | None = None, method: str = 
 
     EXACT if it has the label's literals, in any order; INVALID if it is no assignment (an odd
     length, a value other than 0 and 1, a proposition twice) or names a proposition that the
-    formula lacks; CORRECT if the formula is true under it whatever the other propositions are;
-    else INCORRECT. The authors' tool calls a proposition that the formula lacks incorrect, and
-    lets the second value of a repeated one count; what is correct is otherwise the same.
+    formula lacks; CORRECT if it implies the formula; else INCORRECT. (The authors' tool calls a
+    proposition that the formula lacks incorrect, and lets the second value of a repeated one
+    count.)
 
     Raises:
         FormulaError: `formula` or `label` cannot be read (neither is where the answer is no
@@ -113,7 +106,7 @@ def _check_method(method: str) -> None:
         raise ValueError(f"unknown method {method!r}: expected one of {', '.join(METHODS)}")
 
 
-def _read(formula: Text) -> tuple[Sequence[str], list[str]]:
+def _read(formula: Text) -> tuple[Text, list[str]]:
     """The formula's tokens, and its propositions by first appearance."""
     tokens = read_tokens(formula, PROPOSITIONAL)
     return tokens, [name for name in dict.fromkeys(tokens) if name not in ARITY]

@@ -1,6 +1,6 @@
 """What a checker can say about an answer (paper, sections "LTL Solving" and "Propositional Logic").
 
-The order is from best to worst: an exact answer is also correct, and everything else is wrong.
+From best to worst: an exact answer is also correct, and everything else is wrong.
 """
 
 EXACT = "exact"
