@@ -1,20 +1,20 @@
 """Batches of notebooks: the list is checked first, what is done is skipped, failures stay apart."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-import distributed
 import nbformat
 import psutil
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from itekit.__main__ import main
-from itekit.batch import Run, done_seconds, execute, read_list, run_all
+from itekit.batch import Run, done_minutes, execute, read_list, run_all
 from itekit.files import locked
 
 PATIENCE = 120  # seconds: a kernel starts slowly on a machine that has other work
@@ -29,13 +29,12 @@ def environment(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
 
 
-def write(path: Path, *cells: str) -> Path:
-    """A notebook: a heading, the parameters cell, then code cells."""
+def write(folder: Path, code: str = "") -> Path:
+    """A notebook n.ipynb: a heading, the parameters cell, then a code cell."""
     first = new_code_cell(PARAMETERS, metadata={"tags": ["parameters"]})
-    code = [new_code_cell(source) for source in cells]
-    notebook = new_notebook(cells=[new_markdown_cell("# A test"), first, *code], metadata=KERNEL)
-    nbformat.write(notebook, path)
-    return path
+    cells = [new_markdown_cell("# A test"), first, new_code_cell(code)]
+    nbformat.write(new_notebook(cells=cells, metadata=KERNEL), folder / "n.ipynb")
+    return folder / "n.ipynb"
 
 
 def batch(*words) -> int:
@@ -43,10 +42,10 @@ def batch(*words) -> int:
     return main(["batch", *map(str, words)])
 
 
-def rows(text: str) -> dict[str, list[str]]:
-    """The table that the command printed: name -> the other words of its row."""
+def rows(text: str) -> dict[str, str]:
+    """The table that the command printed: name -> the rest of its row."""
     lines = text.splitlines()
-    return {line.split()[0]: line.split()[1:] for line in lines[1 : lines.index("")]}
+    return {line.split()[0]: line.split(" ", 1)[1].strip() for line in lines[1 : lines.index("")]}
 
 
 def printed(path: Path) -> str:
@@ -58,7 +57,7 @@ def printed(path: Path) -> str:
 
 
 def test_a_grid_gives_every_combination_and_paths_are_seen_from_the_list(tmp_path):
-    write(tmp_path / "n.ipynb")
+    write(tmp_path)
     (tmp_path / "lists").mkdir()
     path = tmp_path / "lists" / "search.toml"
     path.write_text(
@@ -70,13 +69,10 @@ def test_a_grid_gives_every_combination_and_paths_are_seen_from_the_list(tmp_pat
     runs = read_list(path, tmp_path / "out", 9.0)
     assert {run[1:3] for run in runs} == {(str(tmp_path / "n.ipynb"), str(tmp_path / "out"))}
     assert {run.cell_timeout for run in runs} == {9.0}
+    grid = [(seed, rate) for seed in (0, 1) for rate in (0.5, 2)]
     assert {run.name: run.parameters for run in runs} == {
         "n-scale=smoke": {"scale": "smoke"},  # written out, for workers elsewhere
-        **{
-            f"search-seed={seed}-rate={rate}": {"scale": "lab", "seed": seed, "rate": rate}
-            for seed in (0, 1)
-            for rate in (0.5, 2)
-        },
+        **{f"search-seed={s}-rate={r}": {"scale": "lab", "seed": s, "rate": r} for s, r in grid},
         "n-folder=a_b_c-values=_1_2_-scale=smoke": {
             "folder": "a b/c",
             "values": [1, 2],
@@ -90,34 +86,25 @@ def test_a_grid_gives_every_combination_and_paths_are_seen_from_the_list(tmp_pat
     [
         ("[[run]", "not TOML: .*line 1"),
         ("a = " + "[" * 10_000, "not TOML: "),
-        ("", "expected tables"),
         ("run = 3", "expected tables"),
-        ("run = [3]", "expected tables"),
-        ("run = [{}, 3]", "expected tables"),
-        (NOTEBOOK + "[other]", "expected tables .*found 'other'"),
-        (NOTEBOOK + "[[run]]\nseed = 3", "run 2: no such key: 'seed'"),
-        (NOTEBOOK + '[[run]]\nname = "x"', "run 2: no notebook"),
-        (NOTEBOOK + "parameters = 3", "run 1: parameters is 3; expected a table"),
+        ("run = [3]", "run 1: "),
+        (NOTEBOOK + "[other]", "expected tables .* nothing else"),
+        (NOTEBOOK + "[[run]]\nseed = 3", "run 2: found .*'seed'"),
+        (NOTEBOOK + '[[run]]\nname = "x"', r"run 2: .*\?"),
         (NOTEBOOK + "grid = { seed = 3 }", "run 1: grid: seed is 3; expected a list"),
-        (NOTEBOOK + "grid = { seed = [] }", r"run 1: grid: seed is \[\]"),
-        (NOTEBOOK + "grid = {seed = [1]}\nparameters = {seed = 1}", "run 1: .*for what is no"),
         (NOTEBOOK + "grid = { sede = [1] }", "run 1: .*no parameter 'sede'"),
         (NOTEBOOK + 'grid = { seed = [1, "a"] }', "run 1: .*'seed' is 'a' .str.; expected int"),
         (NOTEBOOK + 'parameters = {scale = "big"}', "run 1: scale is 'big'"),
-        (NOTEBOOK + "parameters = {rate = inf}", "run 1: a value that no notebook can be given"),
-        (NOTEBOOK + "parameters = {scale = 2026-01-01}", "run 1: a value that no notebook"),
-        (NOTEBOOK + 'name = "../x"', "run 1: the name is '../x'; expected"),
-        (NOTEBOOK + 'name = "x.failed"', "run 1: the name is 'x.failed'; expected"),
-        (NOTEBOOK + NOTEBOOK, "run 2: the name n-scale=smoke is taken by run 1"),
+        (NOTEBOOK + "parameters = {rate = inf}", "run 1: .*JSON"),
+        (NOTEBOOK + 'name = "../x"', "run 1: '.*x' cannot be the name of a file"),
+        (NOTEBOOK + 'name = "x.failed"', "run 1: 'x.failed' cannot be the name"),
         (NOTEBOOK + 'name = "N"\n' + NOTEBOOK + 'name = "n"', "run 2: the name n is taken"),
-        (NOTEBOOK + "grid = { seed = [3, 3] }", "run 1: the name n-seed=3.* is taken by run 1"),
         ('[[run]]\nnotebook = "no.ipynb"', r"run 1: .*no\.ipynb"),
-        ('[[run]]\nnotebook = "list.toml"', r"run 1: .*list\.toml: "),
         ('[[run]]\nnotebook = "bad.ipynb"', r"run 1: .*bad\.ipynb: "),
     ],
 )
 def test_the_whole_list_is_checked_before_anything_starts(tmp_path, capsys, text, message):
-    write(tmp_path / "n.ipynb")
+    write(tmp_path)
     (tmp_path / "bad.ipynb").write_text("{")
     path = tmp_path / "list.toml"
     path.write_text(text)
@@ -128,24 +115,18 @@ def test_the_whole_list_is_checked_before_anything_starts(tmp_path, capsys, text
     assert not (tmp_path / "out").exists()
 
 
-def test_other_bad_input_starts_nothing(tmp_path, capsys):
-    write(tmp_path / "n.ipynb")
+def test_a_notebook_is_not_overwritten(tmp_path):
+    write(tmp_path)
     (tmp_path / "list.toml").write_text(NOTEBOOK + 'name = "n"')
-    assert batch(tmp_path / "no.toml") == 2
-    assert "no.toml" in capsys.readouterr().err
     with pytest.raises(ValueError, match="run 1: the output would overwrite the notebook"):
         read_list(tmp_path / "list.toml", tmp_path)
-    with pytest.raises(ValueError, match="workers must be 1 or more, found 0"):
-        run_all(read_list(tmp_path / "list.toml", tmp_path / "out"), workers=0)
-    assert not list(tmp_path.rglob("*.log"))
 
 
 # Running
 
-
 SCENARIO = """
 import os
-print(seed, rate, os.environ["OMP_NUM_THREADS"])
+print(seed, rate, values, os.environ["OMP_NUM_THREADS"])
 if seed == 1:
     {}["key"]
 if seed == 2:
@@ -154,62 +135,49 @@ if seed == 2:
 
 
 def test_failures_are_told_and_the_rest_is_skipped_when_done(tmp_path, capsys):
-    write(tmp_path / "n.ipynb", SCENARIO)
+    write(tmp_path, SCENARIO)
     path, out = tmp_path / "list.toml", tmp_path / "out"
     words = [path, "--output", out, "--workers", 2, "--threads", 3, "--cell-timeout", 500]
-    path.write_text(NOTEBOOK + 'name = "r"\ngrid = { seed = [1, 2, 3] }')
+    text = NOTEBOOK + 'name = "r"\nparameters = { values = [1, "a b"] }\n'
+    path.write_text(text + "grid = { seed = [1, 2, 3] }")
     assert batch(*words, "--dry-run") == 0
-    assert "3 runs: 3 to run" in capsys.readouterr().out
-    assert not out.exists()
+    assert "3 runs: 3 to run" in capsys.readouterr().out and not out.exists()
+    out.mkdir()
+    (out / ".r-seed=3.7.partial.ipynb").write_text("of a run that was killed")
 
     assert batch(*words) == 1
     said = capsys.readouterr()
-    table = rows(said.out)
-    assert [row[0] for row in table.values()] == ["failed", "failed", "ran"]
-    assert "n.ipynb: code cell [3] failed with KeyError: 'key'" in " ".join(table["r-seed=1"])
-    dead = " ".join(table["r-seed=2"])
-    assert "n.ipynb: code cell [3]: its process was ended by SIGKILL" in dead
-    assert dead.endswith(f"log: {out / 'r-seed=2.log'}")
-    assert "3 runs: 1 ran, 2 failed" in said.out
-    assert [line.split()[0] for line in said.err.splitlines()].count("failed") == 2
-    assert printed(out / "r-seed=3.ipynb") == "3 0.5 3\n"
+    failed, dead, good = rows(said.out).values()
+    assert failed.startswith("failed") and "n.ipynb: code cell [3] failed with KeyErr" in failed
+    assert "n.ipynb: code cell [3]: its process was ended by SIGKILL (out of memory?)" in dead
+    assert dead.endswith(f"log: {out / 'r-seed=2.log'}") and good.startswith("ran")
+    assert "3 runs: 2 failed, 1 ran" in said.out and said.err.count(" failed ") >= 2
+    assert printed(out / "r-seed=3.ipynb") == "3 0.5 [1, 'a b'] 3\n"
     assert "KeyError" in (out / "r-seed=1.log").read_text()
     made = {f"r-seed={seed}.failed.ipynb" for seed in (1, 2)} | {"r-seed=3.ipynb"}
     assert {p.name for p in out.iterdir() if p.suffix == ".ipynb"} == made
 
-    # what is done is skipped; another parameter is run; so is all of another notebook
+    # what is done is skipped; not with other parameters, a damaged output, or other cells
     assert batch(*words, "--dry-run") == 0
-    table = rows(capsys.readouterr().out)
-    assert [row[0] for row in table.values()] == ["to", "to", "skipped"]
-    path.write_text(NOTEBOOK + 'name = "r-seed=3"\nparameters = { seed = 4, folder = "1" }')
-    assert batch(*words) == 0
-    assert "1 runs: 1 ran" in capsys.readouterr().out
-    assert printed(out / "r-seed=3.ipynb") == "4 0.5 3\n"
-    assert batch(*words) == 0
-    assert "1 runs: 1 skipped" in capsys.readouterr().out
-    write(tmp_path / "n.ipynb", SCENARIO, "1 + 1")
-    assert batch(*words, "--dry-run") == 0
-    assert "1 runs: 1 to run" in capsys.readouterr().out
-
-
-def test_what_is_done_and_what_is_not(tmp_path):
-    notebook = write(tmp_path / "n.ipynb", "print(values)")
-    run = Run("r", str(notebook), str(tmp_path / "out"), {"values": [1, "a b"], "scale": "lab"})
-    (tmp_path / "out").mkdir()
-    left = tmp_path / "out" / ".r.7.partial.ipynb"
-    left.write_text("of a run that was killed")
-    assert run_all([run])[0][:2] == ("r", "ran")
-    assert printed(run.path(".ipynb")) == "[1, 'a b']\n" and not left.exists()
-    assert done_seconds(run) > 0 and run_all([run])[0].status == "skipped"
-    assert done_seconds(run._replace(parameters={"scale": "lab"})) is None
-    content = run.path(".ipynb").read_text()
+    states = [row.split("  ")[0] for row in rows(capsys.readouterr().out).values()]
+    assert states == ["to run", "to run", "skipped"]
+    run = read_list(path, out)[2]
+    path.write_text(text + "grid = { seed = [3] }")
+    assert batch(*words) == 0 and "1 runs: 1 skipped" in capsys.readouterr().out
+    assert done_minutes(run) and not done_minutes(run._replace(parameters={"seed": 3}))
+    output = run.path(".ipynb")
+    content = output.read_text()
     for damaged in ("", "{", "[]", content[:-20], content.replace('"duration"', '"x"')):
-        run.path(".ipynb").write_text(damaged)
-        assert done_seconds(run) is None
-    run.path(".log").unlink()
-    run.path(".log").mkdir()  # a fault of the disk: the log cannot be written
+        output.write_text(damaged)
+        assert done_minutes(run) is None
+    output.write_text(content)
+    assert done_minutes(run)
+    write(tmp_path, SCENARIO + "1 + 1")
+    assert done_minutes(run) is None
+    shutil.rmtree(out)
+    run.path(".log").mkdir(parents=True)  # a fault of the disk: the log cannot be written
     (outcome,) = run_all([run])
-    assert outcome.status == "failed" and "r.log" in outcome.message
+    assert outcome.status == "failed" and "r-seed=3.log" in outcome.message
 
 
 SLEEPS = """
@@ -222,47 +190,37 @@ while not (place / "go").exists():
 PROGRAM = "import sys; from itekit.__main__ import main; sys.exit(main(sys.argv[1:]))"
 
 
-def sleeping(tmp_path: Path, seeds: list[int]):
-    """A batch in a process of its own, whose runs wait for a file; and the words to repeat it."""
-    write(tmp_path / "n.ipynb", SLEEPS)
+def sleeping(tmp_path: Path):
+    """A batch in a process of its own, whose run waits for a file; and the words to repeat it."""
+    write(tmp_path, SLEEPS)
     path, out = tmp_path / "list.toml", tmp_path / "out"
-    path.write_text(
-        f'{NOTEBOOK}name = "r"\nparameters = {{ folder = "{tmp_path}" }}\n'
-        f"grid = {{ seed = {seeds} }}"
-    )
-    words = ["batch", str(path), "--output", str(out)]
+    path.write_text(f'{NOTEBOOK}name = "r"\nparameters = {{ folder = "{tmp_path}", seed = 7 }}')
     process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, *words],
+        [sys.executable, "-c", PROGRAM, *(words := ["batch", str(path), "--output", str(out)])],
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
         stderr=subprocess.PIPE,
         start_new_session=True,
         # the tests themselves may be a background job, which ignores SIGINT
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    end = time.monotonic() + PATIENCE
-    pids = tmp_path / f"{seeds[0]}.pids"
+    pids, end = tmp_path / "7.pids", time.monotonic() + PATIENCE
     while not (pids.exists() and pids.read_text()):
         assert time.monotonic() < end, "waited too long"
         time.sleep(0.05)
     return process, words, [psutil.Process(int(pid)) for pid in pids.read_text().split()]
 
 
-def test_ctrl_c_ends_the_runs_and_the_same_command_goes_on(tmp_path, capsys):
-    process, words, both = sleeping(tmp_path, [7, 8])
+def test_ctrl_c_ends_the_runs(tmp_path, capsys):
+    process, words, both = sleeping(tmp_path)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode != 0 and b"the same command goes on" in errors
     assert not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in both)
-    assert not (tmp_path / "8.pids").exists()
-    (tmp_path / "go").touch()
-    assert main([*words, "--workers", "2"]) == 0
-    assert {row[0] for row in rows(capsys.readouterr().out).values()} == {"ran"}
-    names = {f"r-seed={seed}.{end}" for seed in (7, 8) for end in ("ipynb", "log")}
-    assert {p.name for p in (tmp_path / "out").iterdir()} == names
+    assert main([*words, "--dry-run"]) == 0 and "1 to run" in capsys.readouterr().out
 
 
 def test_what_a_killed_batch_was_running_is_finished_and_counts(tmp_path, capsys):
-    process, words, both = sleeping(tmp_path, [7])
+    process, words, both = sleeping(tmp_path)
     process.kill()
     process.communicate()
     with pytest.raises(BlockingIOError, match="another process"), locked(tmp_path / "out"):
@@ -274,25 +232,12 @@ def test_what_a_killed_batch_was_running_is_finished_and_counts(tmp_path, capsys
     assert "1 runs: 1 skipped" in capsys.readouterr().out
 
 
-# On a cluster
-
-
-@pytest.fixture
-def client(cluster):
-    with distributed.Client(cluster, set_as_default=False) as client:
-        client.wait_for_workers(2)
-        yield client
-
-
 KILLS = """
-import os, pathlib, psutil
-worker = psutil.Process(os.getppid()).parent()
+import pathlib, os, psutil
 place = pathlib.Path(folder, "killed")
-if seed == 1 and not place.exists():
+if not place.exists():
     place.write_text("x")
-    worker.kill()
-if seed == 2:
-    {}["key"]
+    psutil.Process(os.getppid()).parent().kill()
 print(seed)
 """
 
@@ -300,21 +245,14 @@ print(seed)
 def test_a_cluster_gives_the_same_table_and_does_a_killed_workers_run_again(
     tmp_path, capsys, cluster
 ):
-    write(tmp_path / "n.ipynb", KILLS)
+    write(tmp_path, KILLS)
     path, out = tmp_path / "list.toml", tmp_path / "out"
-    path.write_text(
-        f'{NOTEBOOK}name = "r"\nparameters = {{ folder = "{tmp_path}" }}\n'
-        "grid = { seed = [1, 2] }"
-    )
-    assert batch(path, "--output", out, "--dask", cluster.scheduler_address) == 1
-    table = rows(capsys.readouterr().out)
-    assert (tmp_path / "killed").exists()
-    assert [row[0] for row in table.values()] == ["ran", "failed"]
-    assert "code cell [3] failed with KeyError" in " ".join(table["r-seed=2"])
-    assert printed(out / "r-seed=1.ipynb") == "1\n"
+    path.write_text(f'{NOTEBOOK}name = "r"\nparameters = {{ folder = "{tmp_path}", seed = 4 }}')
+    assert batch(path, "--output", out, "--dask", cluster.scheduler_address) == 0
+    assert "1 runs: 1 ran" in capsys.readouterr().out
+    assert (tmp_path / "killed").exists() and printed(out / "r.ipynb") == "4\n"
 
 
-def test_a_worker_that_does_not_see_the_folder_says_so(tmp_path, client):
-    run = Run("r", str(write(tmp_path / "n.ipynb")), str(tmp_path / "nowhere"), {})
-    outcome = client.submit(execute, run).result()
+def test_a_worker_that_does_not_see_the_folder_says_so(tmp_path):
+    outcome = execute(Run("r", str(write(tmp_path)), str(tmp_path / "nowhere"), {}))
     assert outcome.status == "failed" and f"{tmp_path / 'nowhere'} on " in outcome.message
