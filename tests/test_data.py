@@ -7,7 +7,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from itekit.logic.truth_tables import parse_assignment
 from tiny import mixed_batch, seeded, tiny_logic_network, tiny_network
 
 from itekit.alpha import Renaming, alpha_equivalent_pairs
@@ -21,10 +20,10 @@ from itekit.data import (
     copying_batch,
     encode_texts,
     stream,
-    with_end,
 )
 from itekit.datasets.sets import read_set
 from itekit.experiments import LOGIC_NAMES, experiment
+from itekit.logic.truth_tables import parse_assignment
 from itekit.tasks.copying import CopyingData
 from itekit.vocabulary import (
     UnknownTokenError,
@@ -45,6 +44,10 @@ def pairs_stream(size: int = 16, seed: int = 0) -> PairStream:
     return PairStream(problems, problems, size, seed)
 
 
+def strings_stream(seed: int = 0) -> CopyingStream:
+    return CopyingStream(CopyingData(), copying_vocabulary(5), 256, seed)
+
+
 @given(st.lists(st.text(VOCABULARY.tokens[3:], min_size=1, max_size=9), min_size=1, max_size=6))
 def test_texts_are_encoded_as_the_vocabulary_does(texts):
     tokens, lengths = encode_texts(texts, VOCABULARY)
@@ -52,26 +55,21 @@ def test_texts_are_encoded_as_the_vocabulary_does(texts):
         assert row[:length] == VOCABULARY.encode(text) and not any(row[length:])
 
 
-@pytest.mark.parametrize(
-    ("pairs", "message"),
-    [
-        (
-            [("a", "{a}"), ("&ad", "{1}")],
-            "formulas: text 1, '&ad': unknown token 'd' at position 2",
-        ),
-        ([("a", "{a}"), ("a", "{q}")], "labels: text 1, '{q}': unknown token 'q' at position 1"),
-        ([("a", "")], "labels: expected texts of one token or more: text 0 is empty"),
+def test_names_beyond_the_letters_are_encoded_and_what_the_vocabulary_lacks_is_named():
+    """A vocabulary may hold as many one-character names as one likes."""
+    vocabulary = Vocabulary(tuple("!&"), (tuple(chr(0xE000 + i) for i in range(300)),))
+    text = "&!" + chr(0xE000 + 299) + chr(0xE000)
+    assert encode_texts([text], vocabulary)[0][0].tolist() == vocabulary.encode(text)
+    assert Problems.of([(text, text)], vocabulary).sources.max() == len(vocabulary) - 1
+    for pairs, message in [
+        ([("a", "{a}"), ("&ad", "{1}")], "formulas: text 1, '&ad': unknown token 'd' at position"),
+        ([("a", "{a}"), ("a", "{q}")], r"labels: text 1, '\{q}': unknown token 'q' at position 1"),
         ([("ä", "{1}")], "formulas: text 0, 'ä': unknown token 'ä'"),
-    ],
-)
-def test_what_the_vocabulary_lacks_is_named(pairs, message):
-    with pytest.raises(ValueError, match="^" + message.replace("{", r"\{")):
-        Problems.of(pairs, VOCABULARY)
-
-
-def test_unknown_tokens_have_their_own_error():
-    with pytest.raises(UnknownTokenError):
-        Problems.of([("d", "{d}")], VOCABULARY)
+    ]:
+        with pytest.raises(UnknownTokenError, match="^" + message):
+            Problems.of(pairs, VOCABULARY)
+    with pytest.raises(ValueError, match="^labels: expected texts of one token or more: text 0 is"):
+        Problems.of([("a", "")], VOCABULARY)
 
 
 def test_an_epoch_holds_every_problem_once_and_the_next_one_in_another_order():
@@ -94,12 +92,13 @@ def rows(batch) -> list[list[int]]:
     return [[token for token in row if token > 1] for row in both]
 
 
-def test_a_batch_depends_on_its_seed_and_step_alone():
-    forwards = [pairs_stream().batch(t).source for t in range(12)]
+@pytest.mark.parametrize("make", [pairs_stream, strings_stream])
+def test_a_batch_depends_on_its_seed_and_step_alone(make):
+    forwards = [make().batch(t).source for t in range(12)]
     for t in reversed(range(12)):
-        assert torch.equal(pairs_stream().batch(t).source, forwards[t])
-        other = pairs_stream(seed=1).batch(t).source
-        assert t or not torch.equal(other, forwards[t])
+        assert torch.equal(make().batch(t).source, forwards[t])
+    assert not torch.equal(make(seed=1).batch(0).source, forwards[0])
+    assert not torch.equal(forwards[0], forwards[1])
 
 
 def test_batches_are_grouped_by_length():
@@ -114,14 +113,8 @@ def test_batches_are_grouped_by_length():
 
 def test_validation_batches_are_the_same_at_each_call_and_may_be_few():
     made = PairStream(pairs_stream().problems, Problems.of(PAIRS[:3], VOCABULARY), 16, 0)
-    batches = made.held_out(4, 256)
-    assert [len(batch.source) for batch in batches] == [1, 1, 1]
-    assert all(
-        torch.equal(a.source, b.source) for a, b in zip(batches, made.held_out(4, 256), strict=True)
-    )
-
-
-def test_fewer_problems_than_a_batch():
+    batches, again = ([batch.source for batch in made.held_out(4, 256)] for _ in range(2))
+    assert [len(rows) for rows in batches] == [1, 1, 1] and all(map(torch.equal, batches, again))
     with pytest.raises(ValueError, match="160 problems do not fill a batch of 161"):
         pairs_stream(size=161)
 
@@ -146,14 +139,6 @@ def test_labels_by_appearance_commute_with_renaming(names):
         assert by_appearance(r.apply_pair(*pair)) == r.apply_pair(*ordered)
 
 
-def test_rows_are_closed_with_the_end_token_and_padded():
-    tokens = np.array([[3, 4, 5, 9], [6, 9, 9, 9], [7, 8, 9, 9]])
-    assert with_end(tokens, np.array([3, 1, 2])).tolist() == [
-        [3, 4, 5, END], [6, END, PAD, PAD], [7, 8, END, PAD],
-    ]  # fmt: skip
-    assert with_end(tokens, np.array([4, 1, 2]))[0].tolist() == [3, 4, 5, 9, END]
-
-
 @given(st.integers(0, 2**32))
 def test_a_batch_is_its_strings(seed):
     vocabulary = copying_vocabulary(5)
@@ -167,23 +152,11 @@ def test_a_batch_is_its_strings(seed):
     assert torch.equal(batch.inputs[:, 1:], batch.target[:, :-1])
 
 
-def strings(seed: int = 0, **changes) -> CopyingStream:
-    return replace(CopyingStream(CopyingData(), copying_vocabulary(5), 256, seed), **changes)
-
-
-def test_a_batch_of_strings_depends_on_its_seed_and_step_alone():
-    forwards = [strings().batch(t).source for t in range(4)]
-    for t in reversed(range(4)):
-        assert torch.equal(strings().batch(t).source, forwards[t])
-    assert not torch.equal(forwards[0], forwards[1])
-    assert not torch.equal(strings(seed=1).batch(0).source, forwards[0])
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2**32, 2**32 + 1])
-def test_held_out_batches_are_no_training_batches(seed):
+def test_held_out_batches_are_no_training_batches():
     """A held-out batch that equals a training batch would make validation meaningless."""
-    training = [strings(s).batch(t).source for s in (seed, 0) for t in range(30)]
-    for batch in strings(seed).held_out(4, 256):
+    seeds = [0, 1, 2**32, 2**32 + 1]
+    training = [strings_stream(seed=s).batch(t).source for s in seeds for t in range(20)]
+    for batch in (b for s in seeds for b in strings_stream(seed=s).held_out(4, 256)):
         assert not any(torch.equal(batch.source, other) for other in training)
 
 
@@ -205,19 +178,14 @@ def test_positions_are_an_ordered_choice_for_both_sides(S, T, more, seed):
     assert len(chosen) == max(S, T) and chosen == sorted(set(chosen))
     assert set(chosen) <= set(range(among))
     assert placed.source.shape == (2, S) and placed.target.shape == (2, T)
-    again = batch_of(S, T).at_random_positions(among, seeded(seed))
-    assert again.positions.tolist() == chosen
 
 
-def test_every_position_is_chosen_about_as_often():
+def test_every_position_is_chosen_about_as_often_and_too_few_are_an_error():
     generator, count = seeded(), torch.zeros(10)
     for _ in range(2000):
         count[batch_of(3, 5).at_random_positions(10, generator).positions] += 1
     deviation = 5 * (2000 * 0.5 * 0.5) ** 0.5
     assert (count - 1000).abs().max() < deviation
-
-
-def test_too_few_positions_are_an_error():
     with pytest.raises(ValueError, match="a batch of length 9 does not fit 8 positions"):
         batch_of(3, 9).at_random_positions(8, seeded())
 
@@ -269,11 +237,3 @@ def test_labels_in_the_order_of_the_formula_are_the_same_assignments():
     ):
         named = [token for token in target if token >= first]
         assert named == sorted(named, key=formula.index)
-
-
-def test_names_beyond_the_letters_are_encoded():
-    """A vocabulary may hold as many one-character names as one likes."""
-    vocabulary = Vocabulary(tuple("!&"), (tuple(chr(0xE000 + i) for i in range(300)),))
-    text = "&!" + chr(0xE000 + 299) + chr(0xE000)
-    assert encode_texts([text], vocabulary)[0][0].tolist() == vocabulary.encode(text)
-    assert Problems.of([(text, text)], vocabulary).sources.max() == len(vocabulary) - 1
