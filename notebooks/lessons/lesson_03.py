@@ -32,24 +32,19 @@ def _parts(rng):
 
 check_matrix = Exercise("matrix", matrix, many(25, _parts))
 check_matrix.mistakes = {
-    lambda *parts: matrix(*parts, whole=None): "f_fn is missing: the full rows have to be "
-    "normalised too, or the letters' rows are √2 long.",
+    lambda *parts: matrix(*parts, whole=None): "f_fn is missing: normalise the full rows too.",
     lambda *parts: matrix(*parts, parts=None): "f_bn is missing: L, alpha and beta are normalised "
     "by themselves before they are put together.",
-    lambda *parts: matrix(*parts, parts=0, whole=0): "columns are normalised, and not rows: look "
-    "at the dimension.",
+    lambda *parts: matrix(*parts, parts=0, whole=0): "columns are normalised, and not rows.",
     lambda L, alphas, betas: matrix(L, alphas[:1] * len(alphas), betas): "all classes share one "
     "alpha, so that a variable cannot be told from a function.",
 }
 
 
-def _two_vectors(rng):
-    d = rng.randint(2, 5)
-    return random_tensor(rng, d), random_tensor(rng, d)
-
-
 check_letter_cosine = Exercise(
-    "letter_cosine", lambda b, c: (1 + cosine_similarity(b, c, dim=0)) / 2, many(30, _two_vectors)
+    "letter_cosine",
+    lambda b, c: (1 + cosine_similarity(b, c, dim=0)) / 2,
+    many(30, lambda rng: tuple(random_tensor(rng, 2, rng.randint(2, 5)))),
 )
 check_letter_cosine.mistakes = {
     lambda b, c: cosine_similarity(b, c, dim=0): "that is the cosine of the random parts. Half of "
@@ -94,11 +89,8 @@ def _logits(rng):
 
 
 CAP = 90.0, torch.tensor([[0.2, 0.93, 0.3, 0.9], [0.1, 0.4, 0.92, 0.3]]), torch.tensor([2, 3])
-FLOOR = (
-    6.0,
-    torch.tensor([[-0.9, 0.9, -0.95, -0.95], [-0.95, -0.9, 0.8, -0.95]]),
-    torch.tensor([1, 2]),
-)
+FLOOR = torch.tensor([[-0.9, 0.9, -0.95, -0.95], [-0.95, -0.9, 0.8, -0.95]])
+FLOOR = 6.0, FLOOR, torch.tensor([1, 2])
 
 check_adacos_loss = Exercise("adacos_loss", _adacos_loss, many(40, _logits, CAP, FLOOR))
 check_adacos_loss.mistakes = {
@@ -106,10 +98,8 @@ check_adacos_loss.mistakes = {
     "one is found first, and used in the same step.",
     lambda *a: _loss_with(*a, padding=-1): "padding (target 0) is counted. It belongs neither into "
     "B nor into the median nor into the loss.",
-    lambda *a: _loss_with(*a, whole=True): "B is the sum over the *other* classes: the target is "
-    "left out of it.",
-    lambda *a: _loss_with(*a, middle=torch.mean): "the mean of the angles is taken; AdaCos takes "
-    "their median, at most π/4.",
+    lambda *a: _loss_with(*a, whole=True): "B is the sum over the *other* classes, not the target.",
+    lambda *a: _loss_with(*a, middle=torch.mean): "AdaCos takes the median angle, not the mean.",
     lambda *a: _loss_with(*a, most=math.inf): "the median angle is counted as π/4 at most.",
     lambda *a: _adacos_loss(*a, padding_in_the_loss=True): "the scale is right. Padding (target 0) "
     "is still counted in the loss.",
@@ -126,27 +116,18 @@ def _settled(c, theta, classes, largest=100.0, beyond=False, most=math.pi / 4):
     return 100.0
 
 
-check_settled_scale = Exercise(
-    "settled_scale",
-    _settled,
-    many(
-        40,
-        lambda rng: (
-            round(rng.uniform(-0.5, 0.95), 2),
-            round(rng.uniform(0, 1.5), 2),
-            rng.choice((3, 8, 33, 1000)),
-        ),
-        (0.0, 0.0, 8),
-    ),
-)
+def _means(rng):
+    c, theta = round(rng.uniform(-0.5, 0.95), 2), round(rng.uniform(0, 1.5), 2)
+    return c, theta, rng.choice((3, 8, 33, 1000))
+
+
+check_settled_scale = Exercise("settled_scale", _settled, many(40, _means, (0.0, 0.0, 8)))
 check_settled_scale.mistakes = {
-    lambda c, theta, classes: _settled(0, theta, classes, math.inf): "that is one step with c = 0. "
-    "B holds s itself: B = (C - 1) exp(s c). Put that in and solve for s.",
+    lambda c, theta, C: _settled(0, theta, C, math.inf): "that is one step with c = 0. B holds s "
+    "itself: B = (C - 1) exp(s c). Put that in and solve for s.",
     lambda *a: _settled(*a, math.inf, beyond=True): "where the others are closer than the target "
     "the scale grows without end: the cap of 100 stops it.",
     lambda *a: _settled(*a, most=math.inf): "the angle is counted as π/4 at most.",
-    lambda c, theta, classes: _settled(c, math.pi / 4, classes): "π/4 is only the largest angle "
-    "that counts; a smaller theta counts as it is.",
-    lambda c, theta, classes: _settled(c, theta, classes + 1): "there are C - 1 others, the target "
-    "is not one of them.",
+    lambda c, theta, C: _settled(c, math.pi / 4, C): "a theta smaller than π/4 counts as it is.",
+    lambda c, theta, C: _settled(c, theta, C + 1): "the target is not one of the C - 1 others.",
 }

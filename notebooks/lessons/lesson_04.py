@@ -1,7 +1,5 @@
 """Exercises of notebook 04: attention, the order of a text, the place in a tree."""
 
-import math
-
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
@@ -10,12 +8,8 @@ from itekit.model import rope_table, rotate
 from lessons.exercises import Exercise, many, random_formula, random_tensor
 
 
-def _scores(query, key, mask):
-    return (query @ key.T / math.sqrt(query.shape[1])).masked_fill(~mask, -torch.inf)
-
-
-def _masked_late(query, key, value, mask):
-    return (query @ key.T / math.sqrt(query.shape[1])).softmax(1) * mask @ value
+def _scores(query, key, mask, power=0.5):
+    return (query @ key.T / query.shape[1] ** power).masked_fill(~mask, -torch.inf)
 
 
 def _attention(rng):
@@ -36,19 +30,17 @@ check_attention = Exercise(
 check_attention.mistakes = {
     lambda q, k, v, mask: _scores(q, k, mask).softmax(0).nan_to_num() @ v: "softmax is taken over "
     "the queries. The weights of one query, over all keys, have to add up to 1.",
-    lambda q, k, v, mask: _scores(q * math.sqrt(q.shape[1]), k, mask).softmax(1) @ v: "the scores "
-    "are not divided by √d (part 1 says what that is for).",
-    _masked_late: "the mask comes after the softmax, and the weights that are left do not add up "
-    "to 1. Masked scores are minus infinity before it.",
-    lambda q, k, v, mask: _masked_late(q, k, v, torch.ones_like(mask)): "the mask is not used.",
+    lambda q, k, v, mask: _scores(q, k, mask, 0).softmax(1) @ v: "the scores are not divided by √d "
+    "(part 1 says what that is for).",
+    lambda q, k, v, mask: _scores(q, k, mask | True).softmax(1) * mask @ v: "the mask comes after "
+    "the softmax: the weights that are left do not add up to 1. Minus infinity comes before it.",
+    lambda q, k, v, mask: _scores(q, k, mask | True).softmax(1) @ v: "the mask is not used.",
     lambda q, k, v, mask: _scores(q, k, ~mask).softmax(1) @ v: "the mask is turned round: it is "
     "true where a query may look.",
-    lambda q, k, v, mask: (
-        (q @ k.T / math.sqrt(q.shape[1]) * mask).softmax(1) @ v
-    ): "masked scores are 0, and softmax gives a score of 0 a weight. Minus infinity has none.",
-    lambda q, k, v, mask: (
-        _scores(q / math.sqrt(q.shape[1]), k, mask).softmax(1) @ v
-    ): "the scores are divided by d, and not by its square root.",
+    lambda q, k, v, mask: (_scores(q, k, mask | True) * mask).softmax(1) @ v: "masked scores are "
+    "0, and softmax gives a score of 0 a weight. Minus infinity has none.",
+    lambda q, k, v, mask: _scores(q, k, mask, 1).softmax(1) @ v: "the scores are divided by d, and "
+    "not by its square root.",
 }
 check_attention.signs = {
     lambda answer, *_: any(x != x for row in answer for x in row): "there is a nan: a whole row or "
@@ -83,17 +75,13 @@ check_rope_halves = Exercise("rope_halves", _rope_halves, many(25, _rows))
 check_rope_halves.mistakes = {
     _rope: "neighbouring columns are turned together, as in part 4. Here column j goes with column "
     "j + d/2.",
-    lambda x, base: _rope_halves(x, base, sign=-1): "the pairs turn the other way round: look at "
-    "the sign of the sine.",
-    lambda x, base: _rope_halves(x, base, start=1): "the first row stands at position 0, so it "
-    "does not turn at all.",
-    lambda x, base: _rope_halves(x, 1.0): "all pairs turn at one speed. Pair j turns by "
-    "base^(-2j/d) a position.",
+    lambda x, base: _rope_halves(x, base, sign=-1): "the pairs turn the other way round.",
+    lambda x, base: _rope_halves(x, base, start=1): "the first row, at position 0, does not turn.",
+    lambda x, base: _rope_halves(x, 1.0): "all pairs turn alike. Pair j turns by base^(-2j/d).",
     lambda x, base: x: "nothing is turned.",
     lambda x, base: _rope_halves(x, base)[:, _halves_to_neighbours(x.shape[1])]: "the columns have "
     "moved: the pairs stand beside each other. Put column j back at j.",
-    lambda x, base: _rope_halves(x, base**0.5): "pair j turns too fast: the exponent is -2j/d, not "
-    "-j/d.",
+    lambda x, base: _rope_halves(x, base**0.5): "the exponent of pair j is -2j/d, not -j/d.",
 }
 check_rope_halves.signs = {
     lambda answer, expected, x, base: (
@@ -108,12 +96,9 @@ def _branches(text, i):
 
 def _without_unary(text, i):
     """Branches upwards, those below ! and X left out."""
-    nodes, found = parse_prefix(text).tree_paths(), []
-    path = nodes[i]
-    for length in range(len(path), 0, -1):
-        if text[nodes.index(path[: length - 1])] in "&U":
-            found.append("LR"[path[length - 1]])
-    return "".join(found)
+    paths = parse_prefix(text).tree_paths()
+    above = [paths.index(paths[i][:depth]) for depth in range(len(paths[i]))]
+    return "".join("LR"[s] for s, j in zip(paths[i], above, strict=True) if text[j] in "&U")[::-1]
 
 
 def _token(rng):
@@ -126,8 +111,7 @@ check_branches.mistakes = {
     lambda text, i: _branches(text, i)[::-1]: "these are the branches from the root down. Tree "
     "positions put the branch next to the token first.",
     _without_unary: "! and X have one operand, and that is a branch too: a left one.",
-    lambda text, i: _branches(text, i).translate({76: "R", 82: "L"}): "left and right are "
-    "exchanged.",
+    lambda text, i: _branches(text, i).translate({76: "R", 82: "L"}): "L and R are exchanged.",
 }
 check_branches.signs = {
     lambda answer, expected, *_: len(answer) > len(expected): "this is deeper than the token "

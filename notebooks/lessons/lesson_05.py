@@ -45,8 +45,8 @@ check_cell_mean = Exercise(
     many(40, _strings_and_copies, (["ab"], ["a"])),
 )
 check_cell_mean.mistakes = {
-    lambda s, c: _mean(lambda a, b: a != b, s, c): "that is the share of wrong copies. The cell "
-    "says how *many* edits a copy is away from its string.",
+    lambda s, c: _mean(ne, s, c): "that is the share of wrong copies. The cell says how *many* "
+    "edits a copy is away from its string.",
     lambda s, c: _mean(lambda a, b: sum(map(ne, a, b)), s, c): "positions are compared one by one. "
     "A letter left out moves all that follow, and letters at the end have no partner.",
     lambda s, c: _mean(Levenshtein.distance, s, c) * len(s): "that is the sum, not the mean.",
@@ -69,10 +69,7 @@ def _swaps_if(allowed, a, b):
     return d[len(a), len(b)]
 
 
-BOTH = (
-    "a swap may be used only where it makes both letters right: the last two of the one string are "
-    "the last two of the other, turned round."
-)
+BOTH = "a swap may be used only where it makes both letters right: where each is the other's."
 
 check_distance_with_swaps = Exercise(
     "distance_with_swaps",
@@ -99,15 +96,13 @@ class Writer:
         self.idle = False
 
     def __call__(self, prefixes):
-        self.calls, self.idle = self.calls + 1, not prefixes
-        tokens = {}
+        self.calls, self.idle, tokens = self.calls + 1, not prefixes, {}
         for row, prefix in prefixes.items():
             written, plan = "".join(prefix), self.plans[row] + "."
             if row in self.ended or not plan.startswith(written):
                 self.asked_again = row
-            tokens[row] = plan[len(written)] if len(written) < len(plan) else "?"
-            if tokens[row] == ".":
-                self.ended.add(row)
+            tokens[row] = (plan + "?" * len(written))[len(written)]
+        self.ended |= {row for row, token in tokens.items() if token == "."}
         return tokens
 
     def __repr__(self):
@@ -116,9 +111,8 @@ class Writer:
 
 def _decode(model, rows, limit):
     done, going = {}, {row: "" for row in range(rows)}
-    for _ in range(limit):
-        if not going:
-            break
+    while going and limit:
+        limit -= 1
         for row, token in model(going).items():
             if token == ".":
                 done[row] = going.pop(row)
@@ -140,11 +134,6 @@ def _judge_decode(answer, model, rows, limit):
     return None
 
 
-def _stops_with_the_first(model, rows, limit):
-    shortest = min(map(len, model.plans))
-    return [plan[: min(limit, shortest)] for plan in model.plans]
-
-
 def _plans(rng):
     plans = [_string(rng, 4)[rng.randint(0, 1) :] for _ in range(rng.randint(1, 3))]
     return Writer(plans), len(plans), rng.randint(2, 6)
@@ -154,7 +143,9 @@ check_decode = Exercise("decode", _decode, many(30, _plans), judge=_judge_decode
 check_decode.mistakes = {
     lambda model, rows, limit: [(p + ".")[:limit] for p in model.plans]: "the end token is kept: "
     "it says that the copy is complete, it is not a part of it.",
-    _stops_with_the_first: "all rows stop as soon as one has ended.",
+    lambda model, rows, limit: [
+        plan[: min(limit, *map(len, model.plans), limit)] for plan in model.plans
+    ]: "all rows stop as soon as one has ended.",
 }
 
 
@@ -179,24 +170,16 @@ def _matrix_and_more(rng):
     return matrix(L, [alpha], [betas]), special, d_beta, more
 
 
-RAW = (
-    "the random parts are not normalised before they are put beside the shared part (f_bn), so the "
-    "halves are out of balance."
-)
-LENGTHS = (
-    "in U the shared part has length 1/√2 already, and the random part 1: normalise it again, and "
-    "the whole row."
-)
+RAW = "the random parts are not normalised before they are put beside the shared part (f_bn)."
+LENGTHS = "in U the shared part has length 1/√2: normalise it again, and the whole row."
 
 check_extend = Exercise("extend", _extend, many(25, _matrix_and_more))
 check_extend.mistakes = {
     lambda *a: _extend(*a, random=_as_it_is): RAW,
     lambda *a: _extend(*a, _as_it_is, _as_it_is, _as_it_is): RAW,
     lambda *a: _extend(*a, _as_it_is, _as_it_is): RAW,
-    _with_mean: "the mean of the letters' rows is one row for all new letters: nothing tells them "
-    "apart.",
+    _with_mean: "one row, the mean of the letters' rows, for all new letters: all look alike.",
     lambda *a: _extend(*a, shared=_as_it_is, whole=_as_it_is): LENGTHS,
     lambda *a: _extend(*a, shared=_as_it_is): LENGTHS,
-    lambda U, *a: _extend(U, *a)[len(U) :]: "these are the new rows only. U keeps the old ones, "
-    "above them.",
+    lambda U, *a: _extend(U, *a)[len(U) :]: "these are the new rows only; the old ones stay above.",
 }

@@ -1,7 +1,7 @@
 """Exercises of notebook 06: ranks, rankings, pairs of settings, large enough sampling sets."""
 
+import math
 import statistics
-from itertools import groupby
 
 import numpy as np
 from scipy.stats import pearsonr, rankdata, spearmanr
@@ -20,41 +20,35 @@ def _two_lists(rng):
     return (x, y) if len(set(y)) > 1 < len(set(x)) else None
 
 
-def _shortcut(x, y):
-    n = len(x)
-    return 1 - 6 * ((rankdata(x) - rankdata(y)) ** 2).sum() / (n * (n * n - 1))
-
-
 check_rank_correlation = Exercise(
     "rank_correlation", lambda x, y: spearmanr(x, y).statistic, many(30, _two_lists)
 )
 check_rank_correlation.mistakes = {
-    lambda x, y: pearsonr(x, y)[0]: "that is the correlation of the values. Replace each value by "
-    "its rank first.",
+    lambda x, y: pearsonr(x, y)[0]: "that is the correlation of the values, not of their ranks.",
     lambda *xy: pearsonr(*map(np.argsort, xy))[0]: "argsort says which value comes first, second, "
     "...; a rank says at which place a value stands: the inverse of it.",
     lambda *xy: pearsonr(*(np.argsort(np.argsort(one)) for one in xy))[0]: "equal values have to "
     "share one rank, the mean of their places; here the order of the list decides.",
-    lambda x, y: pearsonr(rankdata(x, "min"), rankdata(y, "min"))[0]: "equal values share the "
-    "smallest of their places; they have to share the mean of them.",
+    lambda x, y: pearsonr(rankdata(x, "min"), rankdata(y, "min"))[0]: "equal values share the mean "
+    "of their places, not the smallest.",
     lambda x, y: pearsonr(rankdata(x, "dense"), rankdata(y, "dense"))[0]: "after equal values the "
     "count goes on from their places: 1, 2.5, 2.5, 4.",
-    lambda x, y: pearsonr(sorted(x), sorted(y))[0]: "each list is sorted by itself, so that what "
-    "belongs together is taken apart.",
-    _shortcut: "the formula with squared differences holds only where no values are equal. Take "
-    "part 4's coefficient of the ranks.",
+    lambda x, y: pearsonr(sorted(x), sorted(y))[0]: "sorting each list takes pairs apart.",
+    lambda x, y: 1 - 6 * ((rankdata(x) - rankdata(y)) ** 2).sum() / (len(x) ** 3 - len(x)): "the "
+    "formula with squared differences holds only where no values are equal (see part 4).",
 }
 
 
 def _by_setting(records, score):
-    key = lambda r: (r["method"], r["d_beta"])  # noqa: E731
-    groups = groupby(sorted(records, key=key), key)
-    return {name: score([r["edit_distance"] for r in group]) for name, group in groups}
+    found = {}
+    for r in records:
+        found.setdefault((r["method"], r["d_beta"]), []).append(r["edit_distance"])
+    return {setting: score(distances) for setting, distances in found.items()}
 
 
-def _ranking(records, score=statistics.mean, worst_first=False):
+def _ranking(records, score=statistics.mean):
     scores = _by_setting(records, score)
-    return sorted(scores, key=scores.get, reverse=worst_first)
+    return sorted(scores, key=scores.get)
 
 
 def _record(method, d_beta, distance):
@@ -77,12 +71,9 @@ check_ranking = Exercise("ranking", _ranking, many(30, _records, (SKEWED,)))
 check_ranking.mistakes = {
     lambda records: _ranking(records, min): "settings are ranked by their best seed, and the one "
     "with the most seeds has the most luck (part 3). Rank by the mean.",
-    lambda records: _ranking(records, worst_first=True): "the largest distance comes first: an "
-    "edit distance is a number of errors.",
-    lambda records: _ranking(records, statistics.median): "that is the median over the seeds. Rank "
-    "by the mean.",
-    lambda records: _ranking(records, sum): "the distances of a setting's seeds are added up, "
-    "which punishes having many seeds.",
+    lambda records: _ranking(records)[::-1]: "the smallest number of errors has to come first.",
+    lambda records: _ranking(records, statistics.median): "that is the median over the seeds.",
+    lambda records: _ranking(records, sum): "a sum punishes having many seeds: take the mean.",
 }
 
 
@@ -108,12 +99,15 @@ check_paired_change = Exercise("paired_change", _paired_change, many(60, _settin
 check_paired_change.mistakes = {
     _change_of_means: "that is the difference of two means over different settings: what else is "
     "on in them plays a part. Compare pairs that differ in the feature alone.",
-    lambda *a: -_paired_change(*a): "the sign is turned round: on minus off, so that a feature "
-    "that helps is negative.",
+    lambda *a: -_paired_change(*a): "on minus off: the change by a feature that helps is negative.",
     lambda records, feature: _paired_change(records, feature) * len(pairs(records, feature)): "the "
     "changes are added up: their mean is asked for.",
     lambda records, feature: 0.0: "every pair is counted twice, on minus off and off minus on.",
 }
+
+
+def _size(method, d):
+    return sampling_set_size(method, d) or math.inf
 
 
 def _sets(rng):
@@ -127,19 +121,16 @@ LACKS_ZERO = [("neighboring_points", 3), ("normal", 2), ("hypercube_vertices", 5
 
 check_usable = Exercise(
     "usable",
-    lambda settings, m: [s for s in settings if (n := sampling_set_size(*s)) is None or n >= m],
+    lambda settings, m: [s for s in settings if _size(*s) >= m],
     many(30, _sets, LACKS_ZERO),
 )
 check_usable.mistakes = {
-    lambda settings, m: [
-        s for s in settings if (n := sampling_set_size(*s)) and n >= m
-    ]: "normally distributed vectors come from a continuous set, which is never too small.",
-    lambda settings, m: [
-        (name, d) for name, d in settings if name == "normal" or {"n": 3, "h": 2}[name[0]] ** d >= m
-    ]: "the zero vector is counted: d dimensions hold 3^d - 1 neighboring points.",
-    lambda settings, m: [
-        s for s in settings if (n := sampling_set_size(*s)) is None or n > m
-    ]: "a set that holds exactly as many vectors as there are characters is large enough.",
+    lambda settings, m: [s for s in settings if (sampling_set_size(*s) or 0) >= m]: "normally "
+    "distributed vectors come from a continuous set, which is never too small.",
+    lambda settings, m: [s for s in settings if _size(*s) + (s[0][:3] == "nei") >= m]: "the zero "
+    "vector is counted: d dimensions hold 3^d - 1 neighboring points.",
+    lambda settings, m: [s for s in settings if _size(*s) > m]: "a set with exactly as many "
+    "vectors as there are characters is large enough.",
     lambda settings, m: [s for s in settings if s[1] >= m]: "a vector for each character is "
     "needed, not a dimension for each.",
 }
