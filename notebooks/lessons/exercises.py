@@ -63,7 +63,6 @@ class Exercise:
     """A function to be written, and all that it takes to check one.
 
     Attributes:
-        name: of the function.
         reference: a function that is right.
         cases: from a random generator to tuples of arguments; a few dozen small ones.
         judge: where several answers are right: from (answer, *arguments) to what is wrong with it
@@ -84,9 +83,8 @@ class Exercise:
     def __call__(self, function: Callable, seed: int | None = None, must: bool = False) -> None:
         """Check a function and print what was found.
 
-        Args:
-            seed: of the random cases; other ones at each call by default.
-            must: raise NotSolvedError unless it is right (for solutions, and for grading).
+        Cases differ from call to call, unless a `seed` is given. With `must`, for solutions and for
+        grading, NotSolvedError is raised unless it is right.
         """
         report = self.examine(function, seed)
         if must and not report.solved:
@@ -109,14 +107,11 @@ class Exercise:
         if not wrong:
             return Report("solved", f"✓ {self.name}: right on all {len(attempts)} cases.")
         shown = min(wrong, key=lambda one: len(str(plain(one.arguments))))
-        lines = [
-            f"✗ {self.name}: wrong on {len(wrong)} of {len(attempts)} cases. The smallest of them:",
-            "",
-            *self._case_lines(function, shown),
-        ]
+        count = f"{len(wrong)} of {len(attempts)} cases"
+        lines = [f"✗ {self.name}: wrong on {count}. The smallest of them:", ""]
+        lines += self._case_lines(function, shown)
         if hint := self._hint(attempts, shown):
-            margin = {"initial_indent": "  ", "subsequent_indent": "  "}
-            lines += ["", *textwrap.wrap(f"Hint: {hint}", 92, **margin)]
+            lines += ["", textwrap.indent(textwrap.fill(f"Hint: {hint}", 90), "  ")]
         lines += ["", f"  The same cases again: check_{self.name}({self.name}, seed={seed})"]
         return Report("error" if shown.error else "wrong", "\n".join(lines))
 
@@ -147,12 +142,12 @@ class Exercise:
 
     def _case_lines(self, function: Callable, shown: Attempt) -> list[str]:
         rows = [("", call_text(self.name, function, shown.arguments))]
-        if shown.error is None:
-            rows.append(("yours", show(shown.answer)))
-        else:
+        if shown.error:
             rows.append(("error", shown.problem + _place(shown.error, function)))
+        else:
+            rows.append(("yours", show(shown.answer)))
         rows.append(("possible" if self.judge else "expected", show(shown.expected)))
-        if shown.error is None and shown.problem != DIFFERENT:
+        if not shown.error and shown.problem != DIFFERENT:
             rows.append(("wrong", shown.problem))
         if shown.printed:
             rows.append(("printed", shown.printed[:400]))
@@ -235,11 +230,9 @@ def difference(answer, expected, place: str = "") -> str:
             return f"shape {shape(answer)}, expected {shape(expected)}"
         for i, (mine, right) in enumerate(zip(answer, expected, strict=True)):
             if not alike(mine, right):
-                where = f"{place}[{i}]"
-                inner = isinstance(mine, list) and isinstance(right, list)
-                if inner and shape(mine) == shape(right):
-                    return difference(mine, right, where)
-                return f"at {where}: {show(mine)}, expected {show(right)}"
+                if isinstance(mine, list) and shape(mine) == shape(right):
+                    return difference(mine, right, f"{place}[{i}]")
+                return f"at {place}[{i}]: {show(mine)}, expected {show(right)}"
         return DIFFERENT
     sets, both = (set, frozenset), (answer, expected)
     same_kind = any(all(isinstance(one, kind) for one in both) for kind in (sets, Mapping))
@@ -268,15 +261,16 @@ def show(value) -> str:
 def _flat(value) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_flat, value)) + "]"
-    if type(value) is tuple:
-        return "(" + ", ".join(map(_flat, value)) + ("," if len(value) == 1 else "") + ")"
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_flat(k)}: {_flat(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, (set, frozenset)):
-        return "{" + ", ".join(sorted(map(_flat, value))) + "}" if value else "set()"
-    return value.__name__ if inspect.isfunction(value) else repr(value)
+    if not value or type(value) not in (list, tuple, set, frozenset):
+        return value.__name__ if inspect.isfunction(value) else repr(value)
+    parts = list(map(_flat, value))
+    if isinstance(value, list):
+        return "[" + ", ".join(parts) + "]"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(parts) + ("," if len(value) == 1 else "") + ")"
+    return "{" + ", ".join(sorted(parts)) + "}"
 
 
 def call_text(name: str, function: Callable, arguments: tuple) -> str:
@@ -285,11 +279,11 @@ def call_text(name: str, function: Callable, arguments: tuple) -> str:
     line = f"{name}({', '.join(values)})"
     if len(line) <= WIDEST and "\n" not in line:
         return line
-    names = []
+    names = [f"argument {i + 1}" for i in range(len(values))]
     with contextlib.suppress(TypeError, ValueError):  # a function that does not tell
-        names = list(inspect.signature(function).parameters)
-    names += [f"argument {i + 1}" for i in range(len(names), len(values))]
-    rows = [_labelled(f"    {label} = ", text) for label, text in zip(names, values, strict=False)]
+        own = list(inspect.signature(function).parameters)
+        names[: len(own)] = own[: len(values)]
+    rows = [_labelled(f"    {label} = ", text) for label, text in zip(names, values, strict=True)]
     return "\n".join([f"{name}(", *rows, ")"])
 
 

@@ -22,47 +22,39 @@ def _mirrored(formula: Formula) -> Formula:
     return Formula(formula.operator, operands, formula.name)
 
 
-def _without(marks, text):
-    return text.translate(dict.fromkeys(map(ord, marks)))
+def _same_without(marks, *texts):
+    return len({text.translate(dict.fromkeys(map(ord, marks))) for text in texts}) == 1
 
 
 check_infix = Exercise(
     "infix", _infix, many(50, lambda rng: (random_formula(rng, rng.randint(1, 9)),))
 )
 check_infix.mistakes = {
-    lambda text: _without("()", _infix(text)): "the brackets are missing: a U b & c could be read "
-    "in two ways.",
-    lambda text: _bracketed(_mirrored(parse_prefix(text))): "the operands are exchanged: the first "
-    "one in the text is the left one.",
+    lambda text: "".join(c for c in _infix(text) if c not in "()"): "the brackets are missing: "
+    "a U b & c could be read in two ways.",
+    lambda text: _bracketed(_mirrored(parse_prefix(text))): "the first operand is the left one.",
     lambda text: text: "that is the prefix text itself.",
 }
 check_infix.signs = {
-    lambda answer, expected, text: (
-        _without(" ", answer) == _without(" ", expected)
-    ): "only the spaces differ: one on each side of & and U, none after ! and X.",
-    lambda answer, expected, text: (
-        _without("() ", answer) == _without("() ", expected)
-    ): "only the brackets differ: a pair around each & and U, the outermost too, no others.",
+    lambda answer, expected, text: _same_without(" ", answer, expected): "only the spaces differ: "
+    "one on each side of & and U, none after ! and X.",
+    lambda answer, expected, text: _same_without("() ", answer, expected): "only the brackets "
+    "differ: a pair around each & and U, the outermost too, no others.",
 }
 
 
-def _fixpoint(f, g, after, greatest=True, both=False):
-    """The times of f R g (greatest); the least fixpoint of its equation, or f W g (both)."""
+def _fixpoint(f, g, after, greatest=True, until=False):
+    """The times of f R g, or of the equation of f U g; its greatest fixpoint or the least."""
     times = range(len(after))
     found = set(times) if greatest else set()
     for _ in times:
         later = {t for t in times if after[t] in found}
-        found = g | (f & later) if both else g & (f | later)
+        found = g | (f & later) if until else g & (f | later)
     return found
 
 
 def _globally(f, after):
     return _fixpoint(set(), f, after)
-
-
-def _whole_cycle(f, after):
-    """Forgets what lies between a time in the prefix and the cycle."""
-    return {t for t in f if all(s in f for s in range(after[-1], len(after)))}
 
 
 def _lasso(rng):
@@ -84,21 +76,14 @@ check_globally.mistakes = {
     lambda f, after: (every := {*range(len(after))}) - _globally(every - f, after): "that is F f: "
     "at some later time. G f is at all of them.",
     lambda f, after: {t for t in f if f >= {*range(t, len(after))}}: "the word does not end at the "
-    "last letter: the cycle comes again, from its beginning, so that earlier times of the cycle "
-    "are later times too.",
+    "last letter: the cycle comes again, so its earlier times are later times too.",
     lambda f, after: set(): "from nothing comes nothing: this is the least solution, as for U. G f "
     "is the greatest one. Start with all times, and take away.",
     lambda f, after: {t for t in f if after[t] in f}: "that looks one time ahead only: f has to "
     "hold at all later times. Take away again, until nothing changes.",
-    _whole_cycle: "f has to hold on the way into the cycle too, not only now and in it.",
+    lambda f, after: {t for t in f if f >= {*range(after[-1], len(after))}}: "f has to hold on the "
+    "way into the cycle too, not only now and in it.",
 }
-
-
-def _until(f, g, after):
-    found = set(g)
-    for _ in after:
-        found |= {t for t in f if after[t] in found}
-    return found
 
 
 def _times_of_both(rng):
@@ -110,39 +95,33 @@ check_release = Exercise(
     "release", _fixpoint, many(60, _times_of_both, (set(), {0}, [0]), ({0}, {0}, [1, 1]))
 )
 check_release.mistakes = {
-    _until: "that is f U g. In f R g it is g that holds, up to and with the time when f does.",
-    lambda f, g, after: _fixpoint(f, g, after, greatest=False): "f need never come, as long as g "
-    "holds for ever: that is the greatest fixpoint. Start with all times.",
-    lambda f, g, after: _fixpoint(
-        g, f, after, both=True
-    ): "g has to hold at the time of f too: yours is g W f, which asks for g only before it.",
+    lambda *a: _fixpoint(*a, greatest=False, until=True): "that is f U g. In f R g it is g that "
+    "holds, up to and with the time when f does.",
+    lambda *a: _fixpoint(*a, greatest=False): "f need never come, as long as g holds for ever: "
+    "that is the greatest fixpoint. Start with all times.",
+    lambda f, g, after: _fixpoint(g, f, after, until=True): "g has to hold at the time of f too: "
+    "yours is g W f, which asks for g only before it.",
 }
 
 
-def _step_allows(step, letter):
-    return all((name in letter) == value for name, value in step.items())
+def _all_allowed(steps, letters):
+    pairs = zip(steps, letters, strict=False)
+    return all((name in letter) == value for step, letter in pairs for name, value in step.items())
 
 
 def _times(prefix, cycle, count):
-    turns = -(-count // len(cycle))
-    return [*prefix, *cycle * turns][:count]
+    return [*prefix, *cycle * count][:count]
 
 
 def _allows(steps, loop, prefix, cycle, count=None):
     if count is None:
         count = max(len(prefix), len(steps)) + math.lcm(len(cycle), len(loop))
-    pairs = zip(_times(steps, loop, count), _times(prefix, cycle, count), strict=True)
-    return all(_step_allows(*pair) for pair in pairs)
+    return _all_allowed(_times(steps, loop, count), _times(prefix, cycle, count))
 
 
 def _closed_world(steps, loop, prefix, cycle):
     exact = ([{n: s.get(n, False) for n in "ab"} for s in part] for part in (steps, loop))
     return _allows(*exact, prefix, cycle)
-
-
-def _shortest(steps, loop, prefix, cycle):
-    pairs = zip(steps + loop, prefix + cycle, strict=False)
-    return all(_step_allows(*pair) for pair in pairs)
 
 
 def _turned(steps, loop, prefix, cycle):
@@ -172,13 +151,12 @@ check_allows = Exercise(
 )
 check_allows.mistakes = {
     lambda s, o, p, c: _allows(s, o, p, c, max(len(s + o), len(p + c))): "the cycles have "
-    "different lengths, so that they meet in other ways at later turns. Go on until both are back "
-    "where they were together.",
-    _shortest: "zip stops at the end of the shorter one, but neither ends: both cycles go on.",
+    "different lengths. Go on until both are back where they were together.",
+    lambda s, o, p, c: _all_allowed(s + o, p + c): "zip stops at the end of the shorter one, but "
+    "neither ends: both cycles go on.",
     _turned: "at time t of the word, the place in the cycle is (t - len(prefix)) % len(cycle), "
     "since the cycle begins after the prefix; likewise in the trace.",
     _closed_world: "what a step does not mention is free, and not false.",
-    lambda s, o, p, c: (
-        len(s) == len(p) and len(o) == len(c) and _allows(s, o, p, c)
-    ): "trace and word need not be cut into prefix and cycle at the same times.",
+    lambda s, o, p, c: [*map(len, (s, o))] == [*map(len, (p, c))] and _allows(s, o, p, c): "trace "
+    "and word need not be cut into prefix and cycle at the same times.",
 }

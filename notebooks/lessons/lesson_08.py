@@ -8,14 +8,14 @@ check_teacher_forcing = Exercise(
     many(25, lambda rng: ([rng.randint(3, 9) for _ in range(rng.randint(0, 5))], 2, 1)),
 )
 check_teacher_forcing.mistakes = {
-    lambda tokens, start, end: ([start, *tokens, end], [start, *tokens, end]): "inputs and targets "
-    "are the same, so the decoder is shown what it has to say. Shift them by one.",
-    lambda tokens, start, end: ([*tokens, end], [start, *tokens]): "the shift goes the wrong way: "
-    "the decoder has to say the *next* token, and is shown the ones before it.",
-    lambda tokens, start, end: ([start, *tokens[:-1]], [*tokens]): "the end token is not a target, "
-    "so the network never learns to stop.",
-    lambda tokens, start, end: ([start, *tokens, end], [*tokens, end, end]): "one place too many: "
-    "after the end nothing is asked any more.",
+    lambda said, start, end: ([start, *said, end],) * 2: "inputs and targets are the same, so the "
+    "decoder is shown what it has to say. Shift them by one.",
+    lambda said, start, end: ([*said, end], [start, *said]): "the shift goes the wrong way: the "
+    "decoder has to say the *next* token, and is shown the ones before it.",
+    lambda said, start, end: ([start, *said[:-1]], [*said]): "the end is not a target: the network "
+    "never learns to stop.",
+    lambda said, start, end: ([start, *said, end], [*said, end, end]): "one place too many: after "
+    "the end nothing is asked any more.",
 }
 check_teacher_forcing.signs = {
     lambda answer, expected, *_: len(answer) == 2 and len(answer[0]) != len(answer[1]): "each "
@@ -46,9 +46,9 @@ check_batches.mistakes = {
     lambda lengths, size, pool: _batches(lengths, size, pool, by=lambda row: row): "nothing is "
     "sorted, so that one long problem makes its whole batch long.",
     lambda *a: _batches(*a, keep_rest=True): "the last batch is not full: leave it out.",
-    lambda lengths, size, pool: [
-        [lengths[row] for row in batch] for batch in _batches(lengths, size, pool)
-    ]: "these are the lengths; the batches hold the numbers of the problems.",
+    lambda lengths, *a: [[lengths[row] for row in batch] for batch in _batches(lengths, *a)]: (
+        "these are the lengths; the batches hold the numbers of the problems."
+    ),
 }
 
 
@@ -67,15 +67,12 @@ def _beam_step(going, log_p, K, end, candidates=2, among=1, by_length=True):
 
 def _each_its_best(going, log_p, K, end):
     """Every beginning goes on with its own best token: K greedy searches."""
-    best = [max(range(len(row)), key=row.__getitem__) for row in log_p]
     on = [
-        ((*tokens, token), score + row[token])
-        for (tokens, score), row, token in zip(going, log_p, best, strict=True)
+        ((*tokens, row.index(max(row))), score + max(row))
+        for (tokens, score), row in zip(going, log_p, strict=True)
     ]
-    return (
-        [(tokens, score / len(tokens)) for tokens, score in on if tokens[-1] == end],
-        [one for one in on if one[0][-1] != end],
-    )
+    finished = [(tokens, score / len(tokens)) for tokens, score in on if tokens[-1] == end]
+    return finished, [one for one in on if one[0][-1] != end]
 
 
 def _beams(rng):

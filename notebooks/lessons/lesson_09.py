@@ -26,20 +26,13 @@ def _three_values(formula, given):
     stack = []
     for token in reversed(formula):
         if token in NAMES:
-            stack.append(given.get(token))
+            stack.append({given[token]} if token in given else {0, 1})
         elif token == "!":
-            value = stack.pop()
-            stack.append(None if value is None else 1 - value)
+            stack.append({1 - x for x in stack.pop()})
         else:
-            x, y = stack.pop(), stack.pop()
-            strong = {"&": 0, "|": 1}.get(token)
-            if strong is not None and strong in (x, y):
-                stack.append(strong)
-            elif None in (x, y):
-                stack.append(None)
-            else:
-                stack.append({"&": x & y, "|": x | y, "=": int(x == y), "^": x ^ y}[token])
-    return stack.pop() == 1
+            made = {"&": min, "|": max, "=": int.__eq__, "^": int.__xor__}[token]
+            stack.append({int(made(*pair)) for pair in product(stack.pop(), stack.pop())})
+    return stack.pop() == {1}
 
 
 def _formula(rng, largest=9):
@@ -59,9 +52,8 @@ check_is_right = Exercise(
 check_is_right.mistakes = {
     lambda formula, given: _is_right(formula, dict.fromkeys(NAMES, 0) | given): "a name without a "
     "value is taken for false. It is free: the formula has to be true for both of its values.",
-    lambda formula, given: (
-        truth_tables.table(formula, _free(formula, given), given) != 0
-    ): "one completion that makes it true is not enough: all of them have to.",
+    lambda formula, given: truth_tables.table(formula, _free(formula, given), given) != 0: "one "
+    "completion that makes it true is not enough: all of them have to.",
     _three_values: "three values forget that all occurrences of a name have the same value (part "
     "3): go through the completions.",
 }
@@ -89,8 +81,7 @@ def _primes(formula):
 
 def _shortest(formula):
     right = _implicants(formula)
-    least = min(map(len, right), default=0)
-    return _texts(one for one in right if len(one) == least)
+    return _texts(one for one in right if len(one) == min(map(len, right)))
 
 
 def _label(formula):
@@ -107,10 +98,8 @@ check_prime_implicants.mistakes = {
     "those of which no literal can be left out.",
     _shortest: "a minimal assignment need not be a shortest one: in a ∨ (b ∧ c) both a1 and b1c1 "
     "are minimal.",
-    lambda formula: (
-        {_label(formula)} if _primes(formula) else set()
-    ): "that is one of them. Which literals can be dropped hangs on where you start: try all "
-    "partial assignments.",
+    lambda formula: {_label(formula)} if _primes(formula) else set(): "that is one of them. Which "
+    "literals can be dropped hangs on where you start: try all partial assignments.",
     lambda formula: _texts(i for i in _implicants(formula) if len(i) == len(_names(formula))): (
         "these give every name a value: full models. Drop what is not needed."
     ),

@@ -2,7 +2,7 @@
 
 import math
 
-from scipy.stats import binom, binomtest
+from scipy.stats import binomtest
 
 from lessons.exercises import Exercise, many
 
@@ -34,8 +34,7 @@ check_means = Exercise(
     "means", lambda *grid: (_over_cells(*grid), _over_problems(*grid)), many(30, _grid)
 )
 check_means.mistakes = {
-    lambda *grid: (_over_problems(*grid), _over_cells(*grid)): "the two means are exchanged: the "
-    "one over cells comes first.",
+    lambda *grid: (_over_problems(*grid), _over_cells(*grid)): "the mean over cells comes first.",
     lambda *grid: (_over_cells(*grid, [0.0]), _over_problems(*grid)): "a cell without problems "
     "counts as one where everything is wrong: leave it out.",
     lambda *grid: (_over_cells(*grid),) * 2: "over *problems* each problem weighs the same, so "
@@ -58,8 +57,7 @@ def _samples(rng):
 
 check_ceiling = Exercise("ceiling", _ceiling, many(30, _samples))
 check_ceiling.mistakes = {
-    lambda samples, known: known / len(samples): "that is the share of the *rows*. The rows hold "
-    "different numbers of problems.",
+    lambda samples, known: known / len(samples): "that is the share of the *rows*, not problems.",
     lambda samples, known: _ceiling(samples, known - 1): "one row is missing: the first row is for "
     "formulas with 1 AP, so the first `known` rows can be read.",
     lambda samples, known: 1 - _ceiling(samples, known): "that is the share that cannot be read.",
@@ -80,11 +78,8 @@ def _pairs(results, ahead):
 
 
 def _results(rng):
-    results = {}
-    for name in rng.sample(("proposed", "alpha-renaming", "plain"), rng.randint(2, 3)):
-        n = rng.choice((20, 100, 400))
-        results[name] = (round(n * rng.uniform(0.4, 0.7)), n)
-    return (results,)
+    sizes = {name: rng.choice((20, 100, 400)) for name in ("proposed", "alpha-renaming", "plain")}
+    return ({name: (round(n * rng.uniform(0.4, 0.7)), n) for name, n in sizes.items()},)
 
 
 check_ahead = Exercise("ahead", lambda results: _pairs(results, _newcombe), many(60, _results))
@@ -92,11 +87,10 @@ check_ahead.mistakes = {
     lambda results: _pairs(results, lambda k, n, j, m: k / n > j / m): "the higher rate wins, "
     "whatever chance can do. Ask whether the interval of the difference lies above 0.",
     lambda results: _pairs(results, lambda *r: _wilson(*r[:2])[0] > _wilson(*r[2:])[1]): (
-        "intervals of single rates may overlap, and the difference be real all the same: use the "
-        "interval of the difference."
+        "intervals of single rates may overlap and the difference be real: use its own interval."
     ),
-    lambda results: {(b, a) for a, b in _pairs(results, _newcombe)}: "the pairs are turned round: "
-    "the method that is ahead comes first.",
+    lambda results: _pairs(results, lambda *r: _newcombe(*r[2:], *r[:2])): "the method that is "
+    "ahead comes first.",
 }
 
 
@@ -108,9 +102,8 @@ def _sign_test(first, second, one_sided=False):
     wins, losses = _only(first, second), _only(second, first)
     if not wins + losses:
         return 1.0
-    if one_sided:
-        return float(binom.sf(max(wins, losses) - 1, wins + losses, 0.5))
-    return binomtest(wins, wins + losses).pvalue
+    ahead, side = max(wins, losses), "greater" if one_sided else "two-sided"
+    return binomtest(ahead, wins + losses, alternative=side).pvalue
 
 
 def _two_methods(rng):

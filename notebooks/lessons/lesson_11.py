@@ -31,12 +31,10 @@ check_perturb_backwards = Exercise(
 check_perturb_backwards.mistakes = {
     lambda f, y: published_perturbation(f, y, NAMES[::-1]): "only the label's APs are renamed, and "
     "one that the formula alone has may merge with them: give it a name that is left.",
-    lambda f, y: (f, _last_first(f, y)[1]): "the formula keeps its names: the label now answers "
-    "another question.",
+    lambda f, y: (f, _last_first(f, y)[1]): "the formula has to get the new names too.",
     lambda f, y: _last_first(y, f)[::-1]: "the order is that of the formula. It has to be that of "
     "the label; what only the formula has comes after.",
-    lambda f, y: perturb(f, y, NAMES): "the order is a, b, c. Here the first AP of the label is to "
-    "be called c, the next b.",
+    lambda f, y: perturb(f, y, NAMES): "the label's first AP is to be called c, the next b.",
     _one_by_one: "names are replaced one after the other, so that a new name is renamed again.",
 }
 
@@ -80,18 +78,13 @@ def _drop(before, after):
 
 
 def _pooled(before, after):
-    values = [alpha_covariance([a for one in side for a in one]) for side in (before, after)]
-    return values[0] - values[1]
+    x, y = (alpha_covariance([a for one in side for a in one]) for side in (before, after))
+    return x - y
 
 
-def _share_of_forms(before, after):
-    sums = [sum(1 - len(set(x)) / len(x) for x in side) for side in (before, after)]
-    return (sums[0] - sums[1]) / len(before)
-
-
-def _zero_for_one(before, after):
-    sums = [sum(alpha_covariance(x) for x in side if len(x) > 1) for side in (before, after)]
-    return (sums[0] - sums[1]) / len(before)
+def _summed(before, after, value):
+    x, y = (sum(map(value, side)) for side in (before, after))
+    return (x - y) / len(before)
 
 
 def _answers(rng):
@@ -104,9 +97,9 @@ check_covariance_drop = Exercise("covariance_drop", _drop, many(40, _answers))
 check_covariance_drop.mistakes = {
     _pooled: "all answers are thrown into one set. Alpha-covariance is of *one* problem's forms; "
     "take the mean over problems.",
-    _share_of_forms: "the equation has |U| - 1 over |P| - 1: one answer to all forms is 1, a new "
-    "one to each is 0.",
-    lambda before, after: -_drop(before, after): "a drop is positive if the value falls: before "
-    "minus after.",
-    _zero_for_one: "a problem with a single form has no alpha-covariance (0/0): leave it out.",
+    lambda *a: _summed(*a, lambda x: 1 - len(set(x)) / len(x)): "the equation has |U| - 1 over "
+    "|P| - 1: one answer to all forms is 1, a new one to each is 0.",
+    lambda before, after: _drop(after, before): "a drop is positive if the value falls.",
+    lambda *a: _summed(*a, lambda x: alpha_covariance(x) if len(x) > 1 else 0): "a problem with a "
+    "single form has no alpha-covariance (0/0): leave it out.",
 }

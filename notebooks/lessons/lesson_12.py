@@ -36,6 +36,10 @@ def first_in_the_alphabet(formula):
     return min(token for token in formula if token in NAMES) + "1"
 
 
+def two_in_the_alphabet(formula):
+    return "1".join(sorted(token for token in formula if token in NAMES)[:2]) + "1"
+
+
 def always_a1(formula):
     return "a1"
 
@@ -44,15 +48,15 @@ def says_nothing(formula):
     return ""
 
 
-def two_in_the_alphabet(formula):
-    return "1".join(sorted(token for token in formula if token in NAMES)[:2]) + "1"
-
-
 SOLVERS = first_in_the_formula, first_in_the_alphabet, always_a1, says_nothing, two_in_the_alphabet
 
 
 def _answers(solver, formula, renamings, undo=_undo):
     return [undo(solver(replaced(formula, r)), r) for r in renamings]
+
+
+def _different(*arguments):
+    return len(set(_answers(*arguments)))
 
 
 def _order_kept(solver, formula, renamings):
@@ -76,19 +80,16 @@ check_covariance_of.mistakes = {
     "not undone before the answers are compared: a1 and b1 may be one answer.",
     lambda *a: alpha_covariance(_answers(*a, undo=replaced)): "the answer is renamed a second "
     "time: undoing takes the inverse.",
-    _order_kept: "an answer is mapped back with another renaming than the one it was asked with "
-    "(part 4).",
-    lambda *a: (
-        1 - len(set(found := _answers(*a))) / len(found)
-    ): "the equation has |U| - 1 over |P| - 1, so that one answer to all forms gives 1.",
-    lambda *a: (
-        1 - (len(set(found := _answers(*a))) - 1) / len(found)
-    ): "the equation divides by |P| - 1, so that an answer of its own for every form gives 0.",
+    _order_kept: "an answer is mapped back with another renaming than it was asked with (part 4).",
+    lambda *a: 1 - _different(*a) / len(a[2]): "the equation has |U| - 1 over |P| - 1, so that one "
+    "answer to all forms gives 1.",
+    lambda *a: 1 - (_different(*a) - 1) / len(a[2]): "the equation divides by |P| - 1, so that an "
+    "answer of its own for every form gives 0.",
     lambda solver, formula, renamings: alpha_covariance(
         [_undo(solver(formula), r) for r in renamings]
     ): "the solver is asked about the formula as it is: rename the formula first.",
-    lambda *a: (len(set(found := _answers(*a))) - 1) / (len(found) - 1): "that is the share of "
-    "*changes*: alpha-covariance is 1 minus it.",
+    lambda *a: (_different(*a) - 1) / (len(a[2]) - 1): "that is the share of *changes*: "
+    "alpha-covariance is 1 minus it.",
 }
 
 
@@ -100,8 +101,7 @@ check_possible_values = Exercise(
     "possible_values", _values, many(8, lambda rng: (rng.randint(3, 12),), (2,), (6,))
 )
 check_possible_values.mistakes = {
-    lambda n: [i / n for i in range(n + 1)]: "with n answers |U| is 1 to n, so there are n values, "
-    "and the equation divides by n - 1.",
+    lambda n: [i / n for i in range(n + 1)]: "|U| is 1 to n: the equation divides by n - 1.",
     lambda n: _values(n)[::-1]: "the smallest value comes first.",
     lambda n: _values(n)[1:]: "0 is missing: each form can have an answer of its own.",
     lambda n: _values(n)[:-1]: "1 is missing: all forms can have one answer.",
@@ -118,18 +118,15 @@ def _neighbours(answers):
     return 1 - sum(_literals(x) != _literals(y) for x, y in pairs) / (len(answers) - 1)
 
 
-def _assignment(rng):
-    return "".join(n + rng.choice("01") for n in rng.sample("ab", rng.randint(1, 2)))
+def _assignments(rng):
+    names = [rng.sample("ab", rng.randint(1, 2)) for _ in range(rng.randint(2, 6))]
+    return (["".join(n + rng.choice("01") for n in some) for some in names],)
 
 
 check_covariance_of_meaning = Exercise(
     "covariance_of_meaning",
     lambda answers: alpha_covariance([sorted(_literals(answer)) for answer in answers]),
-    many(
-        40,
-        lambda rng: ([_assignment(rng) for _ in range(rng.randint(2, 6))],),
-        (["a1b0", "b0a1"],),
-    ),
+    many(40, _assignments, (["a1b0", "b0a1"],)),
 )
 check_covariance_of_meaning.mistakes = {
     alpha_covariance: "a1b0 and b0a1 are two texts and one assignment: compare them as sets.",

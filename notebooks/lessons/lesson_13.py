@@ -27,7 +27,7 @@ check_weights.mistakes = {
     lambda n, m, D, d: {"plain": (n + m) * D, "proposed": n * (D - d)}: "the row that the "
     "interchangeable tokens share is learned too.",
     lambda n, m, D, d: {"plain": (n + m) * D, "proposed": n * D + D - d}: "the other tokens' rows "
-    "have D - d_beta learned numbers as well: in the random part they are zero.",
+    "are zero in the random part: only D - d_beta of their numbers are learned.",
     lambda n, m, D, d: {"plain": m * D, "proposed": _dual_part(n, m, D, d)}: "the plain table has "
     "a row for each other token too.",
 }
@@ -44,14 +44,11 @@ def _model(rng):
 
 check_half = Exercise("half", _half, many(30, _model, (640, 3, 64)))
 check_half.mistakes = {
-    lambda elsewhere, n, D: math.ceil(elsewhere / D): "the other tokens have rows too, and are a "
-    "part of the embedding.",
+    lambda elsewhere, n, D: math.ceil(elsewhere / D): "the other tokens have rows too.",
     lambda elsewhere, n, D: elsewhere // D - n: "rounded down: with so many tokens the embedding "
     "is still a little smaller than the rest.",
-    lambda elsewhere, n, D: elsewhere / D - n: "that is where both weigh the same; the next whole "
-    "number of tokens is asked for.",
-    lambda elsewhere, n, D: elsewhere // D - n + 1: "one too many where it comes out even: half is "
-    "enough.",
+    lambda elsewhere, n, D: elsewhere / D - n: "the next whole number of tokens is asked for.",
+    lambda elsewhere, n, D: elsewhere // D - n + 1: "one too many where it comes out even.",
     lambda elsewhere, n, D: math.ceil(elsewhere / 2 / D) - n: "half of *all* weights, and the "
     "embedding is a part of them: it has to hold as many as the rest does.",
 }
@@ -69,8 +66,8 @@ def _decoding(rng):
 check_cache_bytes = Exercise("cache_bytes", _cache, many(30, _decoding))
 check_cache_bytes.mistakes = {
     lambda *a: _cache(*a) // 2: "keys *and* values are kept.",
-    lambda layers, D, rows, length, source: _cache(layers, D, rows, length, 0): "the keys and "
-    "values of the source are kept as well, for cross-attention.",
+    lambda *a: _cache(*a[:4], 0): "the keys and values of the source are kept as well, for "
+    "cross-attention.",
     lambda *a: _cache(*a) // 4: "that is how many numbers there are: a float32 has 4 bytes.",
     lambda *a: _cache(*a) * 8: "32 bits are 4 bytes.",
     lambda layers, D, rows, n, m: 8 * layers * D * rows * n * m: "places of the answer and tokens "
@@ -78,8 +75,9 @@ check_cache_bytes.mistakes = {
     lambda layers, D, rows, n, m: 8 * layers * D * (rows * n + m): "the keys and values of the "
     "source are kept for each row too.",
     lambda layers, *a: _cache(1, *a): "each layer has its own keys and values.",
-    lambda layers, D, rows, *a: _cache(layers, D, 1, *a): "each row, that is each beam of each "
-    "formula, has its own.",
+    lambda layers, D, rows, *a: _cache(
+        layers, D, 1, *a
+    ): "each row, that is each beam, has its own.",
 }
 
 
@@ -88,13 +86,11 @@ def _tokens(lengths, cached, together=False):
     return sum(T if cached else T * (T + 1) // 2 for T in steps)
 
 
-check_tokens_decoded = Exercise(
-    "tokens_decoded",
-    _tokens,
-    many(
-        30, lambda rng: ([rng.randint(1, 40) for _ in range(rng.randint(1, 4))], rng.random() < 0.5)
-    ),
-)
+def _lengths(rng):
+    return [rng.randint(1, 40) for _ in range(rng.randint(1, 4))], rng.random() < 0.5
+
+
+check_tokens_decoded = Exercise("tokens_decoded", _tokens, many(30, _lengths))
 check_tokens_decoded.mistakes = {
     lambda lengths, cached: _tokens(lengths, True): "without a cache step t runs t tokens through "
     "the layer: 1 + 2 + ... + T.",
@@ -104,8 +100,7 @@ check_tokens_decoded.mistakes = {
     "as the longest one. A row that has ended is dropped.",
     lambda lengths, cached: _tokens([max(lengths)], cached): "each answer of the batch runs its "
     "own tokens: add them up.",
-    lambda lengths, cached: _tokens([sum(lengths)], cached): "each answer starts again with one "
-    "token.",
+    lambda lengths, cached: _tokens([sum(lengths)], cached): "each answer starts with one token.",
     lambda lengths, cached: sum(T if cached else T * (T - 1) // 2 for T in lengths): "step t runs "
     "t tokens through the layer, the newest one included.",
 }

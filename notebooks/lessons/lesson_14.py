@@ -7,13 +7,11 @@ from lessons.exercises import Exercise, many
 
 def _kept(percent, enough, strict=False, before=False):
     kept, total = set(), 0
-    for token in sorted(range(len(percent)), key=lambda token: -percent[token]):
-        if before and total + percent[token] > enough:
+    for share, token in sorted(((share, i) for i, share in enumerate(percent)), reverse=True):
+        if total > enough or (total == enough and not strict) or before and total + share > enough:
             break
         kept.add(token)
-        total += percent[token]
-        if total > enough or (total == enough and not strict):
-            break
+        total += share
     return kept
 
 
@@ -26,19 +24,14 @@ def _percentages(rng):
 
 
 def _in_the_order_given(percent, enough):
-    total = 0
-    for count, share in enumerate(percent, 1):
-        total += share
-        if total >= enough:
-            return set(range(count))
+    return {i for i in range(len(percent)) if sum(percent[:i]) < enough}
 
 
 check_kept = Exercise("kept", _kept, many(30, _percentages, ([20, 50, 30], 70), ([20, 50, 30], 80)))
 check_kept.mistakes = {
     lambda p, enough: _kept(p, enough, before=True): "one token too few: the one with which the "
     "sum reaches the threshold is kept.",
-    lambda p, enough: _kept(p, enough, strict=True): "reached is enough: nothing more is kept once "
-    "the sum is the threshold exactly.",
+    lambda p, enough: _kept(p, enough, strict=True): "no more once the sum is the threshold.",
     _in_the_order_given: "the fewest tokens: so the most probable ones first, wherever they stand.",
     lambda p, enough: {i for i, share in enumerate(p) if share >= 100 - enough}: "no token is kept "
     "or cut for its own share alone: the sum decides.",
@@ -81,20 +74,16 @@ def _reply(rng):
 
 check_read = Exercise("read", _read, many(20, _reply, *((reply, "abc") for reply in REPLIES)))
 check_read.mistakes = {
-    lambda reply, names: _read(
-        reply, names, _parsed(reply[reply.find("{") : reply.rfind("}") + 1])
-    ): (
-        "only the assignment was asked for: a reply that says more is none, however right what "
-        "stands in it may be. (Another rule can be defended, but not after looking at the "
-        "results.)"
-    ),
+    lambda reply, names: _read(reply[reply.find("{") : reply.rfind("}") + 1], names): "only the "
+    "assignment was asked for: a reply that says more is none, however right what stands in it. "
+    "(Another rule can be defended, but not after looking at the results.)",
     _known_names_only: "a value for a proposition that the formula does not have makes the whole "
     "reply invalid.",
     lambda reply, names: _read(reply, names, boolean=lambda value: value in (True, False)): "1 == "
     "True in Python, and yet the number 1 is no Boolean of JSON.",
-    lambda reply, names: _read(
-        reply, names, boolean=lambda value: isinstance(value, bool) or value == "true"
-    ): '"true" between quotation marks is a text, and no Boolean.',
+    lambda *a: _read(*a, boolean=lambda value: str(value) in ("True", "False", "true")): (
+        '"true" between quotation marks is a text, and no Boolean.'
+    ),
 }
 
 
@@ -124,7 +113,6 @@ check_held_chances.mistakes = {
     "drawn: all texts that begin alike share one chance.",
     _given_the_form: "that is what a free model says *if* its text happens to fit. A held model "
     "says no other text, and their chance goes to whatever is possible next.",
-    lambda texts: {
-        text: 1 / len({other[0] for other in texts}) ** len(text) for text in texts
-    }: "how many letters are possible differs from place to place: often it is only one.",
+    lambda texts: {text: 1 / len({t[0] for t in texts}) ** len(text) for text in texts}: "how many "
+    "letters are possible differs from place to place: often it is only one.",
 }

@@ -25,10 +25,9 @@ def proposed(records: Sequence[Record]) -> list[Record]:
 
 
 def search_table(records: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
-    """The paper's table: a row for what is on, a column for each method and d_beta.
+    """The paper's table as text: its head, and a row for what is on.
 
-    Returns:
-        the head and the rows as text; the best seed of each setting, "" where there is none.
+    A column is a method and d_beta; a cell is the best seed, "" where there is none.
     """
     order = [*METHODS, *dict.fromkeys(r["method"] for r in records)]
     cells, columns = {}, set()
@@ -47,9 +46,8 @@ def correlations(
 ) -> dict[str, tuple[float, float]]:
     """Pearson's coefficient of each factor with the edit distance, and its two-sided p-value.
 
-    A method, and a feature that is on, count 1, else 0: the coefficient is then the point-biserial
-    one. Baselines are left out; a factor that is the same in all records has no entry. The p-value
-    is for independent records and no correlation. ValueError for fewer than three records.
+    A method, and a feature that is on, count 1, else 0. Baselines are left out; a factor that is
+    the same in all records has no entry. ValueError for fewer than three records.
     """
     records, found = proposed(records), {}
     if len(records) < 3:
