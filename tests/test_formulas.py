@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from logical import LONG_NAMES, formulas, random_formula, spot_formula
 
-from itekit.alpha import Renaming, all_renamings, alpha_equivalent, canonical
+from itekit.alpha import Renaming
 from itekit.logic.formulas import (
     ARITY,
     LANGUAGES,
@@ -42,7 +42,7 @@ from itekit.logic.infix import (
 )
 from itekit.logic.traces import Trace, parse_trace
 from itekit.logic.truth_tables import Assignment, parse_assignment
-from itekit.vocabulary import logic_vocabulary, operand_counts, proposition_names
+from itekit.vocabulary import logic_vocabulary, operand_counts
 
 a, b, c = map(proposition, "abc")
 # Operators and names
@@ -136,16 +136,6 @@ def test_a_renaming_never_makes_an_operator_of_a_proposition():
         parse_prefix("!a").rename(Renaming({"a": "X", "X": "a"}))
 
 
-@given(formulas(), formulas(), st.sampled_from(list(all_renamings("abc", "abcd"))))
-def test_alpha_equivalence_of_formulas_is_that_of_their_tokens(f, g, r):
-    names = "abcd"
-    assert alpha_equivalent(f, r(f), names)
-    assert alpha_equivalent(f, g, names) == alpha_equivalent(f.tokens(), g.tokens(), names)
-    form = canonical(f, names, names)
-    assert isinstance(form, Formula) and form == canonical(r(f), names, names)
-    assert form.propositions == tuple(names[: len(f.propositions)])
-
-
 # Core operators
 
 
@@ -232,12 +222,6 @@ def test_no_text_is_a_formula_in_both_notations_with_two_meanings(text):
 )
 def test_the_spellings_of_deepltl_are_read(text, tokens):
     assert parse_prefix(text) == from_tokens(tokens)
-
-
-@given(formulas(PROPOSITIONAL, names=("a", "b", "x", "o", "r")))
-def test_deepltls_spelling_never_hides_another_formula(f):
-    text = "".join({"=": "<->", "^": "xor"}.get(token, token) for token in f.tokens())
-    assert parse_prefix(text, PROPOSITIONAL) == f
 
 
 # Infix notation
@@ -375,15 +359,6 @@ def test_a_long_text_is_shown_around_the_position():
         parse_prefix("!" * 100 + "?" + "a" * 100)
     above, below = caught.value.picture.split("\n")
     assert above[below.index("^")] == "?" and len(above) == 60 and above in str(caught.value)
-
-
-def test_names_that_are_not_expected():
-    names = proposition_names(100)
-    f = parse_prefix(["&"] * 99 + list(names))
-    assert parse_prefix(to_prefix(f), propositions=names).propositions == names
-    for parse, text in [(parse_prefix, f), (parse_trace, "{c}"), (parse_assignment, "c1")]:
-        with pytest.raises(FormulaError, match="expected .*one of a b"):
-            parse(str(text), propositions=("a", "b"))
 
 
 # Random and mutated text: what parses prints and parses again, the rest is a FormulaError

@@ -12,7 +12,7 @@ import pytest
 import spot
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from logical import LONG_NAMES, formulas, random_formula, spot_formula, traces
+from logical import LONG_NAMES, formulas, spot_formula, traces
 from spot import buddy
 
 from itekit.alpha import Renaming
@@ -31,9 +31,6 @@ from itekit.tasks.ltl import TRANSLATIONS, check, is_empty, satisfies, solve
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID, TIME_OUT
 from itekit.vocabulary import proposition_names
 from itekit.workers import run
-
-LONG = os.environ.get("ITEKIT_LONG_TESTS") == "1"
-
 
 # Spot the plain way: made by its constructors, its default translation, its text of words
 
@@ -98,9 +95,7 @@ def test_text_and_trees_become_the_formulas_that_spot_would_construct(formula):
 
 
 def test_next_false_is_not_a_proposition():
-    assert prefix_to_spot("X0") == spot.formula.X(spot.formula.ff())
-    assert spot.formula("X0") == spot.formula.ap("X0")  # what Spot reads, and the reason to care
-    assert to_prefix(parse_infix(str(prefix_to_spot("UX0a")))) == "UX0a"
+    assert prefix_to_spot("X0") == spot.formula.X(spot.formula.ff()) != spot.formula("X0")
     assert solve("X0") is None and satisfies("!X0", "{1}") and not satisfies("X0", "{1}")
 
 
@@ -270,34 +265,17 @@ def letter_formula(letter: frozenset[str]):
     return parse_prefix("&&" + a + b + c)
 
 
-def agree(found: list[tuple[str, str]], cpu_seconds: float) -> tuple[int, int, int]:
-    """Compare with default containment; numbers compared, satisfied and timed out."""
-    compared = satisfied = time_outs = 0
-    for pair, expected in zip(found, run(contained, found, limit=cpu_seconds), strict=True):
-        if expected == TIME_OUT:
-            time_outs += 1
-            continue
-        assert satisfies(*pair) == expected, pair
-        compared, satisfied = compared + 1, satisfied + expected
-    return compared, satisfied, time_outs
-
-
-def test_agreement_with_default_containment_on_a_sample():
-    found = pairs(500, 5, 25, seed=3)
+def test_agreement_with_default_containment():
+    """More pairs with ITEKIT_LONG_TESTS=1 (minutes)."""
+    many = os.environ.get("ITEKIT_LONG_TESTS") == "1"
+    found = pairs(20_000 if many else 500, 5, 35 if many else 25, seed=3)
     assert sum("X0" in formula for formula, _ in found) > 50
     assert sum(is_empty(trace) for _, trace in found) > 10
-    compared, satisfied, _ = agree(found, 5.0)
-    assert compared > 490 and 100 < satisfied < compared - 100
-
-
-@pytest.mark.skipif(not LONG, reason="minutes long: set ITEKIT_LONG_TESTS=1")
-def test_agreement_with_default_containment_on_many_pairs():
-    found = pairs(17_000, 5, 35, seed=4) + pairs(4_500, 10, 30, seed=5)
-    rng = random.Random(6)
-    derived = [to_prefix(random_formula(rng, rng.randint(1, 14))) for _ in range(1500)]
-    found += [(text, trace) for text, (_, trace) in zip(derived, found, strict=False)]
-    compared, satisfied, _ = agree(found, 10.0)
-    assert compared >= 20_000 and 5_000 < satisfied < compared - 5_000
+    expected = run(contained, found, limit=10 if many else 5)
+    known = [one for one in zip(found, expected, strict=True) if one[1] != TIME_OUT]
+    assert [satisfies(*pair) for pair, _ in known] == [value for _, value in known]
+    satisfied = sum(value for _, value in known)
+    assert len(known) > 0.98 * len(found) and 0.2 < satisfied / len(known) < 0.8
 
 
 def test_checks_leave_nothing_behind():

@@ -48,16 +48,6 @@ def spot_word(prefix, cycle, names="abc"):
     return spot.parse_word("; ".join(steps)).as_automaton()
 
 
-def test_the_papers_example():
-    # X b & (a U c): b at the second step, c at some time, a at all preceding ones
-    f = parse_prefix("&XbUac")
-    assert holds(f, ["a", "ab", "c"], [""])
-    assert not holds(f, ["a", "a", "c"], [""])
-    assert not holds(f, ["a", "b", "c"], [""])
-    assert not holds(f, ["a", "ab"], ["a"])  # c never comes
-    assert holds(f, ["c", "b"], [""])
-
-
 def test_for_each_subformula_where_it_holds():
     values = evaluate_ltl(parse_prefix("UaXb"), [{"a"}, {"a"}, {"b"}], [set()])
     assert [(str(part), value) for part, value in values.items()] == [
@@ -153,16 +143,6 @@ def test_a_status_that_depends_has_a_word_on_either_side(formula, trace):
             assert satisfies(str(side), word.text())
             assert not trace_automaton(word).is_empty()
             assert spot.contains(trace_automaton(trace), trace_automaton(word))
-
-
-@given(FORMULAS, TRACES)
-def test_each_time_is_the_start_of_the_rest_of_the_trace(formula, trace):
-    whole = evaluate_symbolic(formula, trace)[formula]
-    start, cycle = len(trace.prefix), trace.cycle
-    for time, status in enumerate(whole):
-        turn = max(0, time - start)
-        rest = Trace(trace.prefix[time:], cycle[turn:] + cycle[:turn])
-        assert evaluate_symbolic(formula, rest)[formula][0] == status
 
 
 def test_a_trace_without_words_is_an_error_that_names_the_step():

@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import random
 
 import pytest
 import spot
@@ -11,11 +10,11 @@ from hypothesis import strategies as st
 from logical import LONG_NAMES, assignments, formulas, traces
 
 from itekit.alpha import Renaming, alpha_equivalent_pairs, used_tokens
-from itekit.logic.formulas import STEPS, Formula, parse_prefix, proposition
+from itekit.logic.formulas import Formula, parse_prefix, proposition
 from itekit.logic.infix import parse_infix_trace, to_infix, trace_from_text, trace_to_infix
 from itekit.logic.perturbation import collides, perturb, published_perturbation
 from itekit.logic.semantics import letters, truth_table
-from itekit.logic.traces import Trace, parse_trace, sorted_operands, trace_equal
+from itekit.logic.traces import Trace, parse_trace, trace_equal
 from itekit.logic.truth_tables import Assignment, parse_assignment
 from itekit.tasks.ltl import check
 from itekit.tasks.verdicts import EXACT
@@ -87,21 +86,6 @@ def test_traces_equal_up_to_the_order_of_operands(one, two, equal):
     assert (check("0", one, two) == EXACT) == equal
 
 
-def shuffled(formula: Formula, rng: random.Random) -> Formula:
-    """The same formula with operands of commutative operators swapped here and there."""
-    operands = [shuffled(operand, rng) for operand in formula.operands]
-    if formula.operator in "&|=^" and rng.random() < 0.5:
-        operands.reverse()
-    return Formula(formula.operator, tuple(operands), formula.name)
-
-
-@given(formulas(STEPS), formulas(STEPS), st.randoms(use_true_random=False))
-def test_sorted_operands_are_one_value_for_one_meaning(f, g, rng):
-    assert sorted_operands(shuffled(f, rng)) == sorted_operands(f)
-    if sorted_operands(f) == sorted_operands(g):
-        assert truth_table(f, "abc") == truth_table(g, "abc")
-
-
 # Assignments
 
 
@@ -147,13 +131,6 @@ def test_perturbation_by_hand():
     assert not collides("&dX&ba", "b;a;{1}", NAMES)
     pair = parse_prefix("&dX&ba"), parse_trace("b;a;{1}")
     assert perturb(*pair, NAMES) == (parse_prefix("&cX&ab"), parse_trace("a;b;{1}"))
-
-
-def test_two_propositions_that_the_published_tool_makes_one():
-    pair = "&a!b", "!b;{1}"  # b becomes a, and a stays
-    assert published_perturbation(*pair, NAMES) == ("&a!a", "!a;{1}")
-    assert collides(*pair, NAMES)
-    assert perturb(*pair, NAMES) == ("&b!a", "!a;{1}")
 
 
 @given(PAIRS)

@@ -15,17 +15,10 @@ from itekit.alpha import canonical_renaming, tokens_of, used_tokens
 def perturb(
     source: Sequence[str], label: Sequence[str], names: Sequence[str]
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """Rename a pair so that the label's APs appear in the order of `names`.
+    """Rename a pair so that the label's APs appear in the order of `names` (ValueError if one
+    stands twice); APs that only the source has get the names that are left, by first appearance.
 
-    APs that only the source has get the names that are left, by first appearance.
-
-    Args:
-        source, label: token sequences (strings, lists or tuples), or a formula and a trace or
-            assignment.
-        names: all names of APs, in order.
-
-    Raises:
-        ValueError: a name stands twice in `names`.
+    A pair is two token sequences (strings, lists, tuples), or a formula and a trace or assignment.
     """
     joined = [*tokens_of(label), *tokens_of(source)]
     return canonical_renaming(joined, names, names).apply_pair(source, label)
@@ -37,9 +30,6 @@ def published_perturbation(
     """What the published tool does: APs that the label lacks keep their names, and may merge.
 
     On token sequences only: it may give a formula that means something else.
-
-    Args:
-        source, label, names: as for `perturb`.
     """
     new = dict(zip(used_tokens(label, names), names, strict=False))
     return _replace(source, new), _replace(label, new)

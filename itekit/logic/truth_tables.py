@@ -5,9 +5,8 @@ b = 0) under which the formula is true whatever the other propositions are; the 
 matter.
 
 Bit i of a table is the formula's value under the assignment that gives the j-th name the value of
-bit j of i. One pass over the prefix tokens from right to left makes it, one integer operation a
-token, so that 5 atomic propositions (32 bits) take microseconds. Tables double with each name:
-`itekit.logic.aiger_bridge` answers the same questions with a SAT solver.
+bit j of i: one integer operation a token. Tables double with each name; `itekit.logic.aiger_bridge`
+answers the same questions with a SAT solver.
 
 An implicant of a formula is a partial assignment under which it is true whatever the rest; it is
 prime if no literal can be left out. A prime implicant inside a model is what the paper (appendix
