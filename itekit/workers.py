@@ -24,6 +24,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from itertools import islice
 
 from tqdm import tqdm
@@ -92,10 +93,11 @@ class Pool:
             known = len(items) if limit and hasattr(items, "__len__") else 0  # else jobs are long
             chunk = max(1, min(CHUNK, known // (8 * self.workers)))  # all workers are to be busy
             answers = self._elsewhere(function, iter(items), limit, chunk)
-        for answer in answers:
-            if isinstance(answer, TaskError) and not keep_errors:
-                raise answer
-            yield answer
+        with closing(answers):
+            for answer in answers:
+                if isinstance(answer, TaskError) and not keep_errors:
+                    raise answer
+                yield answer
 
     def _elsewhere(self, function, items: Iterator, limit: float | None, chunk: int) -> Iterator:
         """The answers of other processes, TIME_OUT and TaskErrors among them."""

@@ -15,7 +15,7 @@ def one_thread():
     torch.set_num_threads(1)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def cluster():
     """A Dask cluster of two worker processes on this machine."""
     from distributed import LocalCluster

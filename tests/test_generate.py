@@ -124,7 +124,7 @@ from itekit.datasets.generate import generate
 from itekit.datasets.presets import Recipe, Stratum
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
-strata = (Stratum(5, 20, 30, 250, 25_000),)
+strata = (Stratum(5, 20, 30, 180, 18_000),)
 recipe = Recipe("slow", "smoke", "ltl", "default", strata)
 generate(recipe, Path(sys.argv[1]), workers=int(sys.argv[2]))
 """
@@ -313,10 +313,10 @@ def test_time_outs_are_listed_and_taken_over_exactly(here, tmp_path):
 
 
 def test_real_time_outs_are_taken_over_too(tmp_path):
-    strata = (Stratum(7, 30, 35, 60, 6000),)
+    strata = (Stratum(7, 30, 35, 30, 3000),)
     recipe = ltl_recipe(strata=strata, method="default", cpu_seconds=0.03)
     first = make(recipe, tmp_path / "first", workers=1)
-    assert len(all_pairs(first)) == 60
+    assert len(all_pairs(first)) == 30
     assert len(read_manifest(first)["time_outs"]) >= 1
     assert contents(regenerate(first, tmp_path / "again", workers=2)) == contents(first)
 

@@ -209,6 +209,7 @@ def test_a_cluster_answers_as_this_machine_does_and_may_lose_a_worker(cluster):
         assert list(run("toy_tasks:misbehave", [1, 2], client=client)) == [1, 2]
         with pytest.raises(TaskError, match="item 'raise': KeyError: 'no such thing'"):
             list(run("toy_tasks:misbehave", [1, "raise", 2], limit=1, client=client))
+        client.wait_for_workers(2)  # one may still be starting after the test before
         victim, found = min(client.run(os.getpid).values()), []
         for answer in run("toy_tasks:slowly", range(150), client=client, limit=5.0):
             found.append(answer)

@@ -160,7 +160,20 @@ class Drawing:
         self._tries = [0] * len(recipe.strata)
         self._sizes = [Counter() for _ in recipe.strata]  # kept, and without a label so far
         self._seen: set[str] = set()
-        self._sources = [self._source(number) for number in range(len(recipe.strata))]
+        self._sources = []
+        for number, stratum in enumerate(recipe.strata):
+            text = f"{recipe.name} {recipe.scale} {recipe.seed} {number}"
+            source = candidates(
+                LANGUAGES[recipe.task],
+                stratum.propositions,
+                (stratum.low, stratum.largest_tree or stratum.high),
+                int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]),
+                fitting=True,
+                all_propositions=stratum.all_propositions,
+                alphabet=stratum.alphabet,
+                rename_sorted=recipe.sorted_names,
+            )
+            self._sources.append(source)
 
     def next_round(self) -> list[tuple[int, str]]:
         """(stratum, formula) of what is to be labelled next; empty when the drawing is over."""
@@ -175,11 +188,8 @@ class Drawing:
 
     def record(self, number: int, formula: str, answer: str) -> None:
         """Take a label, or what came instead, for a formula of stratum `number`."""
-        outcome = "kept"
-        if answer in NO_LABEL:
-            outcome = answer
-        elif self.recipe.task == "ltl" and "0" in answer:  # a step that nothing satisfies
-            outcome = "traces with 0"
+        without = self.recipe.task == "ltl" and "0" in answer  # a step that nothing satisfies
+        outcome = answer if answer in NO_LABEL else "traces with 0" if without else "kept"
         self.counts[outcome] += 1
         if outcome == "kept":
             self.kept[number].append((formula, answer))
@@ -190,17 +200,12 @@ class Drawing:
 
     def facts(self) -> dict:
         """For the manifest: what became of the candidates, and which strata are not full."""
-        short = [
-            {
-                "propositions": stratum.propositions,
-                "sizes": f"{stratum.low} to {stratum.high}",
-                "wanted": stratum.count,
-                "found": len(kept),
-                "candidates": tries,
-            }
-            for stratum, kept, tries in zip(self.recipe.strata, self.kept, self._tries, strict=True)
-            if len(kept) < stratum.count
-        ]
+        short = []
+        for stratum, kept, tries in zip(self.recipe.strata, self.kept, self._tries, strict=True):
+            if (found := len(kept)) < stratum.count:
+                cell = {"propositions": stratum.propositions}
+                cell["sizes"] = f"{stratum.low} to {stratum.high}"
+                short.append(cell | {"wanted": stratum.count, "found": found, "candidates": tries})
         total = sum(self._tries)
         unfit = total - sum(self.counts.values())  # too small, or not with all APs
         counts = {"candidates": total, "unfit": unfit} | dict(sorted(self.counts.items()))
@@ -226,18 +231,3 @@ class Drawing:
                 sizes[size] += 1
                 return formula
         return None
-
-    def _source(self, number: int) -> Iterator[str | None]:
-        """The candidates of a stratum."""
-        recipe, stratum = self.recipe, self.recipe.strata[number]
-        text = f"{recipe.name} {recipe.scale} {recipe.seed} {number}"
-        return candidates(
-            LANGUAGES[recipe.task],
-            stratum.propositions,
-            (stratum.low, stratum.largest_tree or stratum.high),
-            int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]),
-            fitting=True,
-            all_propositions=stratum.all_propositions,
-            alphabet=stratum.alphabet,
-            rename_sorted=recipe.sorted_names,
-        )

@@ -11,7 +11,6 @@ elsewhere.
 import hashlib
 import json
 import os
-import platform
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -35,7 +34,7 @@ from itekit.datasets.sets import (
     read_set,
     write_pairs,
 )
-from itekit.files import command, locked, processor, today, versions, write_json
+from itekit.files import locked, provenance, versions, write_json
 from itekit.logic.formulas import ARITY, split
 from itekit.tasks.propositional import UNSATISFIABLE, classify
 from itekit.tasks.verdicts import TIME_OUT
@@ -205,17 +204,10 @@ def _publish(
             histograms["size"][len(tokens)] += 1
             histograms["propositions"][len(set(tokens) - ARITY.keys())] += 1
             histograms["label_length"][len(split(label))] += 1
-    manifest = {
-        "name": recipe.name,
-        "scale": recipe.scale,
-        "seed": recipe.seed,
-        "task": recipe.task,
+    manifest = {key: getattr(recipe, key) for key in ("name", "scale", "seed", "task")}
+    manifest |= {
         "derivation" if isinstance(recipe, Derivation) else "recipe": asdict(recipe),
         "files": files,
         "histograms": {key: dict(sorted(found.items())) for key, found in histograms.items()},
-        "versions": versions(("itekit", *TOOLS)) | {"python": platform.python_version()},
-        "command": command(),
-        "hardware": processor(),
-        "date": today(),
     }
-    write_json(output / MANIFEST, manifest | facts)
+    write_json(output / MANIFEST, manifest | provenance(packages=("itekit", *TOOLS)) | facts)

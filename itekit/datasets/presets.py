@@ -154,9 +154,8 @@ def from_json(value: dict) -> Recipe | Derivation:
         if "source" in value:
             return Derivation(**value | {"source": from_json(value["source"])})
         strata = tuple(Stratum(**stratum) for stratum in value["strata"])
-        splits = tuple((name, share) for name, share in value["splits"])
-        kept = {k: v for k, v in value.items() if k not in ("format", "round")}  # of older sets
-        return Recipe(**kept | {"strata": strata, "splits": splits})
+        made = value | {"strata": strata, "splits": tuple(map(tuple, value["splits"]))}
+        return Recipe(**{k: v for k, v in made.items() if k not in ("format", "round")})  # old ones
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"not a recipe: {error}") from error
 
@@ -166,7 +165,7 @@ def folder_name(recipe: Recipe | Derivation) -> str:
     return f"{recipe.name}-{recipe.scale}" + (f"-s{recipe.seed}" if recipe.seed else "")
 
 
-# The sets. At lab size the share of small formulas is what there is: nearly all, as in the paper's.
+# At lab size the share of smaller formulas is what there is: nearly all, as in the paper's sets.
 _RANDOM35 = {  # formulas, APs, largest size, first size of the quota, share of smaller formulas
     ("ltl", "smoke"): (200, 3, 12, 6, 0.112),
     ("ltl", "lab"): (100_000, 3, 20, 8, 0.098),

@@ -10,10 +10,10 @@ a median means little.
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from tqdm import tqdm
@@ -29,22 +29,14 @@ from itekit.workers import run
 RESULTS = Path(__file__).resolve().parents[2] / "data" / "results"
 
 
-@dataclass(frozen=True)
-class TimingGrid:
-    """What is measured.
+class TimingGrid(NamedTuple):
+    """What is measured; each pair of a length and a count is a cell."""
 
-    Attributes:
-        lengths, counts: the formulas' numbers of tokens and of APs; each pair is a cell.
-        formulas: different formulas in a cell; one with less than half of them is left empty.
-        cpu_seconds: limit for each formula and translation.
-        tries: random trees that are drawn for a cell at most.
-    """
-
-    lengths: tuple[int, ...]
-    counts: tuple[int, ...]
-    formulas: int
-    cpu_seconds: float
-    tries: int
+    lengths: tuple[int, ...]  # of the formulas, in tokens
+    counts: tuple[int, ...]  # of their APs
+    formulas: int  # different ones in a cell; one with less than half of them is left empty
+    cpu_seconds: float  # limit for each formula and translation
+    tries: int  # random trees that are drawn for a cell at most
 
 
 GRIDS = {
@@ -121,13 +113,14 @@ def measure(scale: str | None = None, seed: int = 0, *, progress: str | None = N
     def rows(values: dict) -> list[list]:
         return [[values.get((count, length)) for length in grid.lengths] for count in grid.counts]
 
-    result = {"scale": scale, "seed": seed, "grid": asdict(grid)}
+    result = {"scale": scale, "seed": seed, "grid": grid._asdict()}
     result["formulas"] = rows({cell: len(texts) for cell, texts in cells.items()})
     for translation in TRANSLATIONS:
         found = {cell: list(islice(times, len(texts))) for cell, texts in cells.items()}
-        found = {c: cell_statistics(t) for c, t in found.items() if 2 * len(t) >= grid.formulas}
+        enough = {c: t for c, t in found.items() if 2 * len(t) >= grid.formulas}
+        statistics = {cell: cell_statistics(some) for cell, some in enough.items()}
         result[translation] = {
-            name: rows({cell: values[name] for cell, values in found.items()})
+            name: rows({cell: values[name] for cell, values in statistics.items()})
             for name in ("median", "upper_quartile", "time_outs")
         }
     return result
