@@ -94,10 +94,9 @@ def test_answers_longer_than_the_cache_at_first_and_averaged_ones(search, copies
     assert copies > 1 or (tokens != 0).sum(-1).max() == 2 * STEP_KEYS + 3
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_looking_rarely_as_on_a_gpu_changes_nothing(seed, monkeypatch):
-    model, U = network(seed)
-    given = model, U, sources(seed, LENGTHS), 14
+def test_looking_rarely_as_on_a_gpu_changes_nothing(monkeypatch):
+    model, U = network(0)
+    given = model, U, sources(0, LENGTHS), 14
     expected = greedy(*given), *beam(*given)
     monkeypatch.setattr(decoding, "LOOK_EVERY", (16, 16))
     for found, other in zip((greedy(*given), *beam(*given)), expected, strict=True):
@@ -121,9 +120,7 @@ def test_answers_end_at_different_places_or_not_at_all():
     found = torch.cat([greedy(*network(s), sources(s, LENGTHS), 18) for s in range(8)])
     ends = (found != 0).sum(dim=1)
     assert 0 < (ends < 18).sum() < len(ends) and len(ends.unique()) > 4
-    assert set(found.unique().tolist()) <= {0, *range(FIRST, 7)}
-    for row, end in zip(found, ends, strict=True):
-        assert (row[:end] != 0).all() and (row[end:] == 0).all()
+    assert torch.equal(found != 0, torch.arange(18) < ends[:, None]) and not (found == END).any()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -138,16 +135,6 @@ def test_every_source_has_the_answer_that_it_has_alone(search, seed):
         assert torch.equal(search(model, U, source[i : i + 1, : length + 1], 14)[0], together[i])
 
 
-@pytest.mark.parametrize("search", [greedy, lambda *given: beam(*given, size=2)[0][:, 0]])
-def test_a_smaller_limit_cuts_greedy_answers_and_is_never_passed(search):
-    model, U = network(3)
-    source = sources(3, LENGTHS)
-    for limit in (1, 2, 5):
-        assert search(model, U, source, limit).shape == (len(LENGTHS), limit)
-    longer = greedy(model, U, source, 12)
-    assert torch.equal(greedy(model, U, source, 5), longer[:, :5])
-
-
 def test_greedy_takes_the_most_probable_token_at_each_position():
     model, U = network(1)
     source = sources(1, LENGTHS)
@@ -158,6 +145,7 @@ def test_greedy_takes_the_most_probable_token_at_each_position():
         layout = Layout(*given.shape)
         best = model(U, row[None, row != 0], given, layout).argmax(dim=-1).tolist()
         assert best == (produced + [END])[: len(best)]
+    assert torch.equal(greedy(model, U, source, 5), answer[:, :5])
 
 
 @settings(max_examples=8)
@@ -173,7 +161,7 @@ def test_beam_search_with_a_cache_equals_beam_search_without(seed, lengths, size
     assert tokens.shape == (len(lengths), size, 9) and scores.shape == (len(lengths), size)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_beam_of_size_one_is_greedy(seed):
     model, U = network(seed)
     source = sources(seed, LENGTHS)
@@ -211,9 +199,9 @@ def test_beams_come_best_first_and_a_narrow_beam_finds_nothing_better(seed):
     source = sources(seed, [3, 5, 8], size=5)
     wide = beam(model, U, source, 4, 20)[1][:, 0]
     for size in (1, 2, 3):
-        scores = beam(model, U, source, 4, size)[1]
+        tokens, scores = beam(model, U, source, 4, size)
         assert (scores[:, :-1] >= scores[:, 1:]).all()
-        ended = wide.isfinite() & (beam(model, U, source, 4, size)[0][:, 0, -1] == 0)
+        ended = wide.isfinite() & (tokens[:, 0, -1] == 0)
         assert (scores[ended, 0] <= wide[ended] + 1e-5).all()
 
 
@@ -229,7 +217,7 @@ def published_copy(model, U, source, limit: int) -> tuple[int, ...]:
     return max(noted)[1] if noted else prefix
 
 
-@pytest.mark.parametrize("seed", [0, 4, 5, 6, 7, 8])
+@pytest.mark.parametrize("seed", [0, 4, 5])
 def test_the_published_search_passes_over_ends_and_takes_the_best(seed):
     model, U = network(seed)
     source, limit = sources(seed, LENGTHS), 8
@@ -241,22 +229,14 @@ def test_the_published_search_passes_over_ends_and_takes_the_best(seed):
 
 
 @pytest.mark.parametrize("search", [greedy, beam])
-@pytest.mark.parametrize(
-    ("shape", "limit", "message"),
-    [
+def test_no_sources_no_room_or_no_beams_are_an_error(search):
+    for shape, limit, message in [
         ((0, 3), 5, r"B, S > 0, found \[0, 3\]"),
-        ((3, 0), 5, r"B, S > 0, found \[3, 0\]"),
         ((3,), 5, r"found \[3\]"),
         ((1, 3), 0, "limit must be 1 or more, found 0"),
-    ],
-)
-def test_no_sources_or_no_room_is_an_error(search, shape, limit, message):
-    model, U = network(0)
-    with pytest.raises(ValueError, match=message):
-        search(model, U, torch.ones(shape, dtype=torch.int64), limit)
-
-
-def test_no_beams_are_an_error():
+    ]:
+        with pytest.raises(ValueError, match=message):
+            search(*network(0), torch.ones(shape, dtype=torch.int64), limit)
     with pytest.raises(ValueError, match="beam size must be 1 or more, found 0"):
         beam(*network(0), sources(0, [3]), 5, 0)
 

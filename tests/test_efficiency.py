@@ -69,16 +69,6 @@ def test_a_training_step_learns_and_the_other_calls_do_not(method, batch):
     assert not all(map(torch.equal, before, subject.network.parameters()))
 
 
-def test_no_answer_ends_while_generation_is_timed_and_they_may_end_again_later(batch):
-    subject = Subject("proposed", "smoke")
-    model = subject.network.model
-    features, U = torch.randn(4, model.config.d_model), subject.prepare()
-    before = model.project(U, features)
-    assert (subject.generate(batch.source, 7) > 0).all()
-    torch.testing.assert_close(model.project(U, features), before)
-    assert before[:, 1].isfinite().all()
-
-
 def test_methods_take_turns_and_ratios_compare_times_of_the_same_turn():
     ticks = iter(range(100))
     calls, mine = [], {n: lambda turn, name=n: calls.append((name, turn)) for n in "ab"}
@@ -90,10 +80,6 @@ def test_methods_take_turns_and_ratios_compare_times_of_the_same_turn():
 
 
 def test_the_parts_of_a_step_are_those_that_ran(batch):
-    x = torch.randn(64, 64, requires_grad=True)
-    parts = step_parts(lambda: torch.nn.functional.linear(x, x).sum().backward())
-    assert parts["linear layers and projection"] > 0 and set(parts) > {"the rest"}
-    assert "layer norm" not in parts and list(parts.values()) == sorted(parts.values())[::-1]
     whole = step_parts(lambda: Subject("proposed", "smoke").train_step(batch))
     kinds = {kind.split(":")[0].split(" ")[0] for kind in whole}
     assert kinds == {"dropout", "linear", "attention", "layer", "ReLU", "AdamW", "the"}
