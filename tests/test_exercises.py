@@ -27,11 +27,11 @@ def words(text):
     return " ".join(text.split())
 
 
-def called(exercise, function, seed=0, **more):
+def printed(code, *arguments, **options):
     """What a call prints."""
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exercise(function, seed=seed, **more)
-    return printed.getvalue()
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        code(*arguments, **options)
+    return out.getvalue()
 
 
 @pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES)
@@ -76,15 +76,12 @@ def never_drops(model, rows, limit):
 # Other wrong answers, and what signs and judges have to say. Each goes wrong on all seeds.
 WRONG = [
     ("01 complete", lambda m, a: dict(m), "expected a dict with a new name for each"),
-    ("01 complete", lambda m, a: dict(zip(a, a[1:] + a[:1], strict=True)), "as the map says"),
     ("01 equal_up_to_names", lambda s, t: True, "these are free variables"),
     ("01 substitute", lambda t, n, new: t, "another function"),
     ("01 substitute", lambda t, n, new: 7, "not of the form"),
     ("02 draw", lambda n, d, rng: [[1] * d] * n, "vectors repeat"),
     ("02 draw", lambda n, d, rng: [[0] * d] * n, "is the zero vector"),
-    ("02 draw", lambda n, d, rng: {(1,) * d}, "found a value of type set"),
     ("02 dimensions", lambda method, count: 40, "fewer dimensions would do"),
-    ("03 matrix", lambda L, alphas, betas: L, "shape ["),
     ("04 rope_halves", lambda x, base: 2 * x, "keeps the length of a row"),
     ("04 branches", lambda text, i: "L" * 20, "deeper than the token stands"),
     ("05 decode", lambda model, rows, limit: [""] * rows, "the strings should be"),
@@ -92,14 +89,9 @@ WRONG = [
     ("05 extend", lambda U, n, d, betas: U, "shape ["),
     ("07 globally", lambda f, after: [*f], "of type list, expected set"),
     ("12 undo", lambda answer, r: print(answer), "does every way through the function end"),
-    ("07 globally", lambda f, after: set(range(len(after))), "too many: {"),
     ("07 release", lambda f, g, after: set(), "missing: {"),
     ("08 teacher_forcing", lambda t, s, e: ([s, *t, e], t), "both lists have the same length"),
-    ("08 batches", lambda lengths, size, pool: [], "shape [0], expected ["),
-    ("09 prime_implicants", lambda f: {"a1"}, "too many: {'a1'}"),
     ("10 ahead", lambda results: set(), "missing: {("),
-    ("13 tokens_decoded", lambda lengths, cached: sum(lengths), "1 + 2 + ... + T"),
-    ("14 kept", lambda percent, enough: [0], "of type list, expected set"),
 ]
 
 
@@ -151,7 +143,7 @@ def test_cases_are_fresh_unless_a_seed_is_given():
 def test_must_raises_with_the_same_text_and_prints_when_solved():
     with pytest.raises(NotSolvedError, match="wrong on .* of 22 cases"):
         SHORT(lambda x: 3 * x, must=True)
-    assert called(SHORT, doubled, must=True) == "✓ double: right on all 22 cases.\n"
+    assert printed(SHORT, doubled, must=True) == "✓ double: right on all 22 cases.\n"
 
 
 def test_what_no_value_can_be_compared_with_is_said():
@@ -164,7 +156,7 @@ def test_what_no_value_can_be_compared_with_is_said():
 def test_prints_of_the_learners_are_shown_for_the_case_that_failed_only():
     text = SHORT.examine(lambda x: print("I was given", x) or (2 * x if x else 1), 0).text
     assert text.count("I was given") == 1 and "I was given 0" in text
-    assert called(SHORT, lambda x: print("noise") or 2 * x) == "✓ double: right on all 22 cases.\n"
+    assert printed(SHORT, lambda x: print("noise") or 2 * x) == "✓ double: right on all 22 cases.\n"
 
 
 def test_arguments_that_the_learner_changes_do_no_harm():
@@ -241,9 +233,7 @@ def test_a_lesson_has_three_exercises_with_difficulty_and_minutes_and_stubs_that
     own = [name.split()[1] for name in EXERCISES if name.startswith(f"{n:02}")]
     assert sorted(checked(source for _, source in cells)) == sorted(own)
     for _, source in cells:
-        with contextlib.redirect_stdout(io.StringIO()) as printed:
-            exec(compile(source, lesson(n).name, "exec"), {})
-        assert "not solved yet" in printed.getvalue()
+        assert "not solved yet" in printed(exec, compile(source, lesson(n).name, "exec"), {})
 
 
 @pytest.mark.parametrize("n", LESSONS)
@@ -254,6 +244,5 @@ def test_the_solutions_solve_every_exercise_of_the_lesson(n):
     assert sum(source.count("must=True") for source in code) == len(checked(code))
     space = {}
     for source in code:
-        with contextlib.redirect_stdout(io.StringIO()) as printed:
-            exec(compile(source, f"solutions to lesson {n}", "exec"), space)
-        assert "✓" in printed.getvalue() or "check_" not in source
+        said = printed(exec, compile(source, f"solutions to lesson {n}", "exec"), space)
+        assert "✓" in said or "check_" not in source
