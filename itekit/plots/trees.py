@@ -61,6 +61,19 @@ def shaded_labels(shades: np.ndarray, top: float) -> list[str]:
     return ["white" if shade > 0.55 * top else DARK for shade in shades]
 
 
+def _kinds(paths: Sequence[Path], inner: set, values: Sequence[str] | None, shaded: bool) -> tuple:
+    """The kind of each node, and the fill, rim, symbol and ink of each kind."""
+    if shaded:
+        return [""] * len(paths), {"": _SHADED}
+    if values is None:
+        return ["operator" if path in inner else "leaf" for path in paths], _PLAIN
+    looks = dict(_VALUES)
+    others = [kind for kind in dict.fromkeys(values) if kind not in looks]
+    for number, kind in enumerate(others):
+        looks[kind] = ("white", look(number + 2)[0], look(number)[1], DARK)
+    return values, looks
+
+
 def formula_tree(
     labels: Sequence[str],
     paths: Sequence[Path],
@@ -98,15 +111,7 @@ def formula_tree(
         hover = [f"{la}, {path_text(path)}" for la, path in zip(labels, paths, strict=True)]
         if weights is not None:
             hover = [f"{text}: {shade:.3g}" for text, shade in zip(hover, weights, strict=True)]
-    if weights is not None:
-        kinds, looks = [""] * len(paths), {"": _SHADED}
-    elif values is not None:
-        kinds, looks = values, dict(_VALUES)
-        others = [kind for kind in dict.fromkeys(values) if kind not in looks]
-        for number, kind in enumerate(others):
-            looks[kind] = ("white", look(number + 2)[0], look(number)[1], DARK)
-    else:
-        kinds, looks = ["operator" if path in inner else "leaf" for path in paths], _PLAIN
+    kinds, looks = _kinds(paths, inner, values, weights is not None)
     figure = go.Figure().update_layout(showlegend=values is not None)
     at, lines = dict(zip(paths, places, strict=True)), []
     for path in paths[1:]:
