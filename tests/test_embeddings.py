@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tiny import seeded
 
 from itekit.embeddings import (
     AlphaRenamingEmbedding,
@@ -20,10 +21,6 @@ from itekit.vocabulary import Vocabulary
 ONE = Vocabulary(("+",), ("abcde",))
 TWO = Vocabulary((), ("abc", "xyz0"))
 SWITCHES = list(product([False, True], repeat=2))
-
-
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def dual(vocabulary: Vocabulary = ONE, method: str = METHODS[2], d_beta: int = 4, **switches):
@@ -67,32 +64,12 @@ def test_rows_are_of_norm_one_and_distinct(method, seed, vocabulary):
         assert len(rows.unique(dim=0)) == len(rows)
 
 
-def test_the_shared_part_is_one_for_a_class_and_the_random_part_nil_for_other_tokens():
-    U = dual(TWO).matrix(TWO, seeded()).detach()
-    assert (U[: TWO.learned_count, -4:] == 0).all()
-    firsts = []
-    for k in range(2):
-        shared = U[list(TWO.class_ids(k)), :-4]
-        torch.testing.assert_close(shared, shared[:1].expand_as(shared))
-        firsts.append(shared[0])
-    assert not torch.allclose(*firsts)
-
-
 def test_only_the_random_part_changes_from_draw_to_draw():
     maker = dual()
     first, second, again = (maker.matrix(ONE, seeded(s)).detach() for s in (1, 2, 1))
     assert torch.equal(first, again)
     assert torch.equal(first[:, :-4], second[:, :-4])
     assert not torch.equal(first[:, -4:], second[:, -4:])
-
-
-def test_gradients_reach_the_learned_and_the_shared_part():
-    maker = dual(TWO)
-    weights = torch.randn(len(TWO), 12, generator=seeded())
-    (maker.matrix(TWO, seeded()) * weights).sum().backward()
-    assert {name for name, _ in maker.named_parameters()} == {"learned", "shared"}
-    for parameter in maker.parameters():
-        assert (parameter.grad.norm(dim=1) > 1e-4).all()
 
 
 def test_the_shared_gradient_is_the_sum_over_the_class():
@@ -103,21 +80,11 @@ def test_the_shared_gradient_is_the_sum_over_the_class():
     assert (maker.learned.grad == 1).all()
 
 
-def test_an_extension_keeps_the_learned_rows():
-    maker, longer = dual(), ONE.extend("fghijk")
-    U, V = maker.matrix(ONE, seeded()), maker.matrix(longer, seeded())
-    n = ONE.learned_count
-    assert V.shape == (len(longer), 12) and torch.equal(U[:n], V[:n])
-    assert torch.equal(V[n:, :-4], V[n : n + 1, :-4].expand(len(longer) - n, -1))
-    assert len(V[n:].unique(dim=0)) == len(longer) - n
-
-
 def test_a_sampling_set_that_is_too_small_is_named_with_its_size():
     maker = dual(d_beta=2)
     assert maker.matrix(Vocabulary(("+",), ("abcd",)), seeded()).shape == (8, 12)
-    with pytest.raises(SamplingSetTooSmallError, match="hypercube_vertices.*") as caught:
+    with pytest.raises(SamplingSetTooSmallError, match="vertices in 2 .* 4 vectors, but 5 .* 3"):
         maker.matrix(ONE, seeded())
-    assert all(number in str(caught.value) for number in ("2", "4", "5", "3"))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +92,6 @@ def test_a_sampling_set_that_is_too_small_is_named_with_its_size():
     [
         ({"d_beta": 0}, "d_beta must be between 1 and 11, found 0"),
         ({"d_beta": 12}, "d_beta must be between 1 and 11, found 12"),
-        ({"method": "uniform"}, "uniform"),
         ({"vocabulary": Vocabulary(("+",))}, "needs a class of interchangeable tokens"),
     ],
 )
@@ -142,16 +108,13 @@ def test_other_fixed_tokens_or_classes_are_an_error(other):
         AlphaRenamingEmbedding(ONE, 12).matrix(other, seeded())
 
 
-@pytest.mark.parametrize("f_fn", [False, True])
-def test_learned_rows_are_as_they_are_or_normalised(f_fn):
-    maker = LearnedEmbedding(ONE, 12, f_fn)
-    expected = [unit(row) if f_fn else row for row in maker.learned.tolist()]
-    torch.testing.assert_close(maker.matrix(ONE), torch.tensor(expected))
-
-
-def test_learned_rows_cannot_be_extended():
+def test_learned_rows_are_as_they_are_or_normalised_and_cannot_be_extended():
+    for f_fn in (False, True):
+        maker = LearnedEmbedding(ONE, 12, f_fn)
+        expected = [unit(row) if f_fn else row for row in maker.learned.tolist()]
+        torch.testing.assert_close(maker.matrix(ONE), torch.tensor(expected))
     with pytest.raises(ValueError, match="rows for 9 tokens, and the vocabulary has 10"):
-        LearnedEmbedding(ONE, 12).matrix(ONE.extend("f"))
+        maker.matrix(ONE.extend("f"))
 
 
 def places(U: torch.Tensor, maker) -> list[int]:
@@ -183,9 +146,6 @@ def test_alpha_renaming_evaluates_in_order():
     maker = AlphaRenamingEmbedding(test, 12, f_fn=False).eval()
     assert places(maker.matrix(test, seeded()), maker) == list(range(len(test)))
     assert places(maker.matrix(TWO, seeded()), maker) == [0, 1, 2, 3, 4, 5, 8, 9, 10, 11]
-
-
-def test_alpha_renaming_has_as_many_tokens_as_rows():
     with pytest.raises(ValueError, match="rows for 5 interchangeable tokens.* has 6"):
         AlphaRenamingEmbedding(ONE, 12).matrix(ONE.extend("f"), seeded())
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,14 +12,7 @@ from tiny import mixed_batch, tiny_experiment, tiny_logic_network, tiny_network
 from itekit import evaluation
 from itekit.datasets.sets import read_set
 from itekit.decoding import Solver, beam, copy_strings
-from itekit.evaluation import (
-    GridEvaluation,
-    choose_solver,
-    covariance,
-    evaluate_logic,
-    judge,
-    median_draw,
-)
+from itekit.evaluation import GridEvaluation, choose_solver, covariance, evaluate_logic, judge
 from itekit.results import evaluate
 from itekit.tasks.copying import EvaluationGrid
 from itekit.tasks.ltl import check as check_ltl
@@ -100,7 +94,7 @@ def test_only_the_draw_of_median_loss_is_decoded_when_draws_are_not_averaged(ave
     assert [i for i, mean in enumerate(means) if mean is not None] == [chosen]
     expected = draws[chosen]["mean_edit_distance"]
     assert result["mean_edit_distance"] == pytest.approx(expected) and "spread" not in result
-    assert [median_draw(losses) for losses in ([3, 1, 2], [4, 1, 3, 2], [0.5])] == [2, 2, 0]
+    assert list(map(evaluation.median_draw, ([3, 1, 2], [4, 1, 3, 2], [0.5]))) == [2, 2, 0]
 
 
 @pytest.mark.parametrize("variant", ["plain", "full-vocabulary", "alpha-renaming"])
@@ -177,13 +171,13 @@ def answering(monkeypatch, answer) -> None:
 def test_a_perfect_network_gets_perfect_figures(task, monkeypatch):
     answering(monkeypatch, ORACLES[task])
     result = evaluate_logic(tiny_logic_network(f"{task}/proposed"), progress=False)
-    assert result["test"]["correct"] == result["test"]["solved"] == 1 and result["mistakes"] == []
-    grid = result["generalization"]
+    test, grid = result["test"], result["generalization"]
+    assert test["correct"] == test["solved"] == 1 and result["mistakes"] == []
     assert grid["mean_correct_cells"] == grid["mean_correct_samples"] == 1
     assert grid["correct"] == grid["solved"] == grid["correct_greedy"] == grid["samples"]
     assert set(grid["by_propositions"].values()) == {1.0}
-    assert result["alpha_covariance"]["vocabulary"] == 5
-    assert result["alpha_covariance_training"]["vocabulary"] == 3
+    sizes = result["alpha_covariance"], result["alpha_covariance_training"]
+    assert [one["vocabulary"] for one in sizes] == [5, 3]
     json.loads(json.dumps(result), parse_constant=pytest.fail)
 
 
@@ -227,25 +221,23 @@ def test_an_interrupted_evaluation_goes_on(tmp_path, monkeypatch):
 # Alpha-covariance
 
 
-class Answering:
+def rule(answer, task: str = "ltl") -> SimpleNamespace:
     """Anything that has answers and a task: a rule in place of a network."""
-
-    def __init__(self, answer, task: str = "ltl"):
-        self.experiment = tiny_experiment(f"{task}/plain")
-        self.answers = lambda formulas: [answer(f) for f in formulas]
+    answers = lambda formulas: [answer(f) for f in formulas]  # noqa: E731
+    return SimpleNamespace(experiment=tiny_experiment(f"{task}/plain"), answers=answers)
 
 
 def test_alpha_covariance_of_known_answers():
     """An answer that names the first proposition of the formula is covariant, "a" is not."""
     pairs = [("&a&bc", ""), ("&c&ba", "")]
-    found = covariance(Answering(lambda f: f"{{{f[1]}}}"), pairs, "abc", 120)
+    found = covariance(rule(lambda f: f"{{{f[1]}}}"), pairs, "abc", 120)
     assert found["mean"] == 1.0 and found["samples"] == 2
     assert found["formulas"][1] == {"formula": "&c&ba", "value": 1.0, "undone": ["{c}"] * 6}
     # Undone, "a" is each of the three propositions: 1 - (3 - 1) / (6 - 1).
-    assert covariance(Answering(lambda f: "{a}"), pairs, "abc", 120)["mean"] == pytest.approx(0.6)
+    assert covariance(rule(lambda f: "{a}"), pairs, "abc", 120)["mean"] == pytest.approx(0.6)
     # Propositional answers are compared as assignments.
-    rule = Answering(lambda f: "".join(f"{p}1" for p in sorted(set(f) & set("abc"))), "prop")
-    found = covariance(rule, [("&a&bc", "")], "abc", 120)
+    true = rule(lambda f: "".join(f"{p}1" for p in sorted(set(f) & set("abc"))), "prop")
+    found = covariance(true, [("&a&bc", "")], "abc", 120)
     assert found["mean"] == 1.0 and found["mean_text"] == pytest.approx(0.0)
 
 
@@ -258,7 +250,7 @@ def test_each_distinct_input_is_decoded_once_and_renamings_are_not_repeated(monk
     covariance(Solver(tiny_logic_network("ltl/canonical-proposed")), pairs, "abc", 120)
     assert asked == ["&ab"], "renamed by first appearance, all variants are one input"
     asked.clear()
-    covariance(Answering(lambda f: asked.append(f) or "{1}"), pairs[:2], "abcdefgh", 10)
+    covariance(rule(lambda f: asked.append(f) or "{1}"), pairs[:2], "abcdefgh", 10)
     assert len(asked) == 20 and len(set(asked[:10])) == 10 == len(set(asked[10:]))
 
 

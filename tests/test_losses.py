@@ -68,20 +68,17 @@ def test_the_scale_is_at_most_100_and_stays_positive():
         assert adacos(apart, targets).isfinite() and 0 < adacos.scale.item() <= 100
 
 
-def test_evaluation_uses_the_last_scale_and_keeps_it():
-    adacos, batches = AdaCos(9), list(training_batches(3))
+def test_evaluation_uses_the_last_scale_and_keeps_it_and_it_is_saved():
+    adacos, other, batches = AdaCos(9), AdaCos(9), list(training_batches(3))
     adacos(*batches[0])
     scale = adacos.scale.item()
     loss = adacos.eval()(*batches[2])
     assert adacos.scale.item() == scale
     torch.testing.assert_close(loss, CrossEntropy()(scale * batches[2][0], batches[2][1]))
-
-
-def test_the_scale_is_saved_with_the_state():
-    adacos, other = AdaCos(9), AdaCos(9)
-    adacos(*next(training_batches(1)))
     other.load_state_dict(adacos.state_dict())
-    assert other.scale.item() == adacos.scale.item() != AdaCos(9).scale.item()
+    assert other.scale.item() == scale != AdaCos(9).scale.item()
+    with pytest.raises(ValueError, match="at least 3 classes, found 2"):
+        AdaCos(2)
 
 
 def test_the_gradient_sees_the_scale_as_a_constant():
@@ -93,11 +90,6 @@ def test_the_gradient_sees_the_scale_as_a_constant():
     fixed = cosines.detach().clone().requires_grad_()
     CrossEntropy()(adacos.scale.item() * fixed, targets).backward()
     torch.testing.assert_close(cosines.grad, fixed.grad)
-
-
-def test_too_few_classes_are_an_error():
-    with pytest.raises(ValueError, match="at least 3 classes, found 2"):
-        AdaCos(2)
 
 
 def test_cross_entropy_is_the_mean_over_tokens_that_are_not_padding():

@@ -178,8 +178,8 @@ def test_a_position_sees_earlier_targets_only_and_all_of_the_source():
     before, later, other = logits(model, U, source, target), target.clone(), source.clone()
     for changed, place in ((later, 5), (other, -2)):
         changed[0, place] = FIRST + (changed[0, place] - FIRST + 1) % 6
-    for given, seen in (((source, later), [False] * 6 + [True] * 3), ((other, target), [True] * 9)):
-        difference = (before - logits(model, U, *given)).abs().nan_to_num().amax(dim=-1)
+    for texts, seen in (((source, later), [False] * 6 + [True] * 3), ((other, target), [True] * 9)):
+        difference = (before - logits(model, U, *texts)).abs().nan_to_num().amax(dim=-1)
         assert (difference > 1e-9).tolist() == [*seen, *[False] * 9]
 
 
