@@ -29,7 +29,7 @@ from itekit.training import Network
 from itekit.vocabulary import Vocabulary
 from lessons.copies import Copy
 from lessons.figures import attention_table, attention_tree, renaming_groups
-from lessons.panels import Panel, button, error_html, typed
+from lessons.panels import Panel, button, error_html, look, typed
 from lessons.subjects import (
     EMPTY,
     GOOD,
@@ -328,17 +328,17 @@ class Page(Panel):
 
     `work` is a generator: what it does up to the next yield is one step, between which the explorer
     may turn to something else. Where a control was moved, `changed` is called; `shown` is the
-    question whose answer stands on the page, all of it.
+    question whose answer stands on the page, all of it. A page's docstring is what it says above.
     """
 
-    title, note = "", ""
+    title = ""
 
     def __init__(self, *controls: widgets.Widget):
         self.bar = widgets.FloatProgress(max=1, layout={"width": "20em", "height": "1em"})
         self.bar.layout.visibility = "hidden"
         self.shown: Question | None = None
         self.changed: Callable[[], None] = lambda: None
-        note = widgets.HTML(f"<small>{self.note}</small>")
+        note = widgets.HTML(f"<small>{self.__doc__}</small>")
         super().__init__([note, widgets.HBox(controls), self.bar])
         for control in controls:
             control.observe(lambda _: self.quiet or self._control(), "value")
@@ -383,10 +383,9 @@ class Page(Panel):
 
 
 class MatrixPage(Page):
-    """The embedding matrix with the rows in use lit."""
+    """Lit rows belong to tokens of the problem and of the answer. A veil lies on the others."""
 
     title = "Embedding matrix"
-    note = "Lit rows belong to tokens of the problem and of the answer. A veil lies on the others."
 
     def work(self, question: Question, judge: Judge) -> Iterator[None]:
         self.draw(rows_figure(question), "The embedding matrix, a row a token; rows in use are lit")
@@ -394,13 +393,12 @@ class MatrixPage(Page):
 
 
 class RenamingsPage(Page):
-    """The answers under many renamings, grouped."""
+    """The problem under many renamings. A row is one answer after the renaming is undone.
+
+    Each mark in it is a renaming. One row only: the model respects renaming.
+    """
 
     title = "Many renamings"
-    note = (
-        "The problem under many renamings. A row is one answer after the renaming is undone, "
-        "and each mark in it a renaming. One row only: the model respects renaming."
-    )
 
     def work(self, question: Question, judge: Judge) -> Iterator[None]:
         renamings = renamings_of(question.subject, question.problem)
@@ -411,17 +409,16 @@ class RenamingsPage(Page):
 
 
 class RedrawPage(Page):
-    """Redraw and verify, try after try."""
+    """The model tries again with other random parts, until the checker verifies an answer.
+
+    A model without random parts tries other renamings.
+    """
 
     title = "Redraw and verify"
-    note = (
-        "The model tries again with other random parts, until the checker verifies an answer. "
-        "A model without random parts tries other renamings."
-    )
 
     def __init__(self) -> None:
-        look = {"continuous_update": False, "style": {"description_width": "9em"}}
-        self.most = widgets.IntSlider(TRIES, 1, 50, description="tries at most", **look)
+        shape = look("tries at most", None, "9em")
+        self.most = widgets.IntSlider(TRIES, 1, 50, continuous_update=False, **shape)
         super().__init__(self.most)
 
     def work(self, question: Question, judge: Judge) -> Iterator[None]:
@@ -435,19 +432,19 @@ class RedrawPage(Page):
 
 
 class AttentionPage(Page):
-    """Cross-attention of the answer on the problem."""
+    """How much each token of the answer looks at each token of the problem.
+
+    For a formula the slider below its tree goes through the tokens of the answer.
+    """
 
     title = "Attention"
-    note = (
-        "How much each token of the answer looks at each token of the problem. For a formula the "
-        "slider below its tree goes through the tokens of the answer."
-    )
 
     def __init__(self) -> None:
-        look = {"layout": {"width": "15em"}, "style": {"description_width": "5em"}}
-        self.layer = widgets.Dropdown(options=[MEAN], description="layer", **look)
-        self.head = widgets.Dropdown(options=[MEAN], description="head", **look)
-        self.form = widgets.Dropdown(options=["tree", "table"], description="drawn as", **look)
+        self.layer, self.head = (
+            widgets.Dropdown(options=[MEAN], **look(name, "15em", "5em"))
+            for name in ("layer", "head")
+        )
+        self.form = widgets.Dropdown(options=["tree", "table"], **look("drawn as", "15em", "5em"))
         super().__init__(self.layer, self.head, self.form)
 
     def configure(self, subject: Subject) -> None:
@@ -470,18 +467,12 @@ class Explorer(Panel):
 
     Args:
         networks: {name: network} to choose from; default: every shipped checkpoint.
-        task: the first task; default: the first that there is a model for.
+        task: the first task; default: one that there is a model for. ValueError: there is none.
         seed: of the random problems and of the shuffled names.
-
-    Raises:
-        ValueError: there are no models, or none for the task.
     """
 
     def __init__(
-        self,
-        networks: Mapping[str, Network] | None = None,
-        task: str | None = None,
-        seed: int = 0,
+        self, networks: Mapping[str, Network] | None = None, task: str | None = None, seed: int = 0
     ):
         self.models = shipped_models()
         if networks is not None:
@@ -494,17 +485,15 @@ class Explorer(Panel):
         self.question: Question | None = None  # what was asked last
         self.answered: Question | None = None  # whose answer and verdict are shown
         options = [(TASKS[name], name) for name in tasks]
-        wide = {"layout": {"width": "40em"}, "style": {"description_width": "7em"}}
         self.task = widgets.ToggleButtons(options=options, value=task or tasks[0])
-        self.model = widgets.Dropdown(description="model", **wide)
+        self.model = widgets.Dropdown(**look("model", "40em", "7em"))
         self.text = typed("", "problem", "40em", "7em")
         self.random = button("Draw a random one", "random")
         self.shuffle = button("Shuffle the names", "exchange")
         self.reset = button("Names as they were", "undo")
         self.names = NamesRow(self._ask)
-        self.part = widgets.IntSlider(
-            0, 0, DRAWS - 1, description="random part", continuous_update=False, **wide
-        )
+        shape = look("random part", "40em", "7em")
+        self.part = widgets.IntSlider(0, 0, DRAWS - 1, continuous_update=False, **shape)
         self.pages = [MatrixPage(), RenamingsPage(), RedrawPage(), AttentionPage()]
         self.tabs = widgets.Tab(self.pages, titles=[page.title for page in self.pages])
         buttons = widgets.HBox([self.random, self.shuffle, self.reset])
@@ -599,15 +588,14 @@ class Explorer(Panel):
 
     def _ask(self) -> None:
         """Answer what the controls say."""
+        self.safely(self._start)
 
-        def ask() -> None:
-            subject, text = self.subject, self.text.value
-            draw = self.part.value if subject.is_random else 0
-            problem, remark = subject.read(text), subject.remark(text)
-            self.question = Question(subject, problem, self.names.renaming, draw, remark)
-            self.steps.start(self._work(self.question))
-
-        self.safely(ask)
+    def _start(self) -> None:
+        subject, text = self.subject, self.text.value
+        draw = self.part.value if subject.is_random else 0
+        remark = subject.remark(text)
+        self.question = Question(subject, subject.read(text), self.names.renaming, draw, remark)
+        self._turn()
 
     def _turn(self) -> None:
         """Fill the page that is looked at, unless it is filled."""

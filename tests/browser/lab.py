@@ -34,20 +34,14 @@ SHOWN = """panel => panel.innerText + JSON.stringify([...panel.querySelectorAll(
 
 
 def find_browser() -> str:
-    """The path of Chromium or Chrome.
-
-    Raises:
-        RuntimeError: there is none.
-    """
-    found = os.environ.get("ITEKIT_BROWSER") or next(
-        filter(None, map(shutil.which, BROWSERS)), None
-    )
-    if not found:
+    """The path of Chromium or Chrome; RuntimeError: there is none."""
+    given = [os.environ.get("ITEKIT_BROWSER"), *map(shutil.which, BROWSERS)]
+    if not any(given):
         raise RuntimeError(
             "no browser found: install Chromium (Debian: apt-get install chromium), "
             "or name one in ITEKIT_BROWSER"
         )
-    return found
+    return next(filter(None, given))
 
 
 @contextmanager
@@ -67,33 +61,23 @@ def jupyter_lab(folder: Path, log: Path) -> Iterator[str]:
         command = [sys.executable, "-m", "jupyter", "lab", *given]
         server = subprocess.Popen(command, env=os.environ | own, stdout=output, stderr=output)
         try:
-            end = time.monotonic() + START
-            while not _answers(port):
-                if time.monotonic() > end:
-                    raise TimeoutError(f"JupyterLab does not start: see {log}")
+            for _ in range(10 * START):
+                with socket.socket() as client:
+                    if client.connect_ex(("127.0.0.1", port)) == 0:
+                        break
                 time.sleep(0.1)
+            else:
+                raise TimeoutError(f"JupyterLab does not start: see {log}")
             yield f"http://127.0.0.1:{port}/lab/tree/notebooks/{{}}.ipynb?reset&token={token}"
         finally:
             server.terminate()
             server.wait(30)
 
 
-def _answers(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), 1).close()
-    except OSError:
-        return False
-    return True
-
-
 class Lesson:
-    """A notebook open in JupyterLab.
+    """A notebook open in JupyterLab, by its name below the notebooks folder, without suffix.
 
-    Args:
-        page: of the browser.
-        address: of the server, from `jupyter_lab`.
-        name: of the notebook, below the notebooks folder, without suffix.
-        pictures: folder for screenshots of outputs that are too wide.
+    `address` is of the server; screenshots of outputs that are too wide go to `pictures`.
     """
 
     def __init__(self, page: Page, address: str, name: str, pictures: Path):
@@ -106,13 +90,11 @@ class Lesson:
         self.wait_until_idle(START)
 
     def wait_until_idle(self, seconds: int) -> None:
-        """Wait for a kernel that has had nothing to do for three seconds.
-
-        A slow start makes JupyterLab ask which kernel to start: the one that it offers.
-        """
+        """Wait for a kernel that has had nothing to do for three seconds."""
         calm = 0
         for _ in range(seconds):
             self.page.wait_for_timeout(1000)
+            # A slow start makes JupyterLab ask which kernel to start: the one that it offers.
             if self.page.locator(".jp-Dialog:has-text('Select Kernel')").count():
                 self.page.keyboard.press("Enter")
             state = self.page.locator(".jp-Notebook-ExecutionIndicator").first
@@ -151,10 +133,7 @@ class Lesson:
         return found
 
     def wide(self, width: int) -> list[str]:
-        """The outputs that are wider than their cells, in a window of so many pixels.
-
-        A screenshot is taken of each.
-        """
+        """The outputs that are wider than their cells, in a window of so many pixels."""
         self.page.set_viewport_size({"width": width, "height": 900})
         found = {}
         for _ in self.parts():
@@ -166,11 +145,7 @@ class Lesson:
         return list(found)
 
     def cell(self, code: str) -> Locator:
-        """The first cell that contains `code`, scrolled into view.
-
-        Raises:
-            LookupError: there is none.
-        """
+        """The first cell that contains `code`, scrolled into view."""
         path = ROOT / "notebooks" / f"{self.name}.ipynb"
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         number = next(i for i, cell in enumerate(cells) if code in "".join(cell["source"]))
@@ -189,15 +164,21 @@ class Lesson:
         self.page.keyboard.press("Control+A")
         self.page.keyboard.insert_text(source)
         self.page.keyboard.press("Control+Enter")
-        for _ in range(ANSWER * 10):
-            self.page.wait_for_timeout(100)
-            if (now := printed.all_inner_texts()) and now != before:
-                return "\n".join(now)
-        raise TimeoutError(f"{self.name}: a cell says nothing new in {ANSWER} seconds")
+        changed(self.page, lambda: printed.all_inner_texts() or before, before)
+        return "\n".join(printed.all_inner_texts())
 
     def panel(self, code: str) -> "Panel":
         """The panel of controls under the first cell that contains `code`."""
         return Panel(self.cell(code).locator(PANEL).first)
+
+
+def changed(page: Page, look: Callable[[], object], before: object) -> None:
+    """Wait until `look` sees something else than before."""
+    for _ in range(ANSWER * 10):
+        page.wait_for_timeout(100)
+        if look() != before:
+            return
+    raise TimeoutError(f"nothing new in {ANSWER} seconds; what is shown: {str(before)[:2000]}")
 
 
 class Panel:
@@ -211,12 +192,9 @@ class Panel:
         """What the panel shows when it shows something new."""
         before = self.locator.evaluate(SHOWN)
         action()
-        for _ in range(ANSWER * 10):
-            self.locator.page.wait_for_timeout(100)
-            if self.locator.evaluate(SHOWN) != before:
-                self.locator.page.wait_for_timeout(500)
-                return self.locator.inner_text()
-        raise TimeoutError(f"no answer in {ANSWER} seconds; the panel shows {before[:2000]}")
+        changed(self.locator.page, lambda: self.locator.evaluate(SHOWN), before)
+        self.locator.page.wait_for_timeout(500)
+        return self.locator.inner_text()
 
     def shows(self, text: str) -> str:
         """Wait until the panel shows a text; returns all that it shows."""
@@ -228,10 +206,10 @@ class Panel:
         box = self.locator.get_by_label(label, exact=True)
         return self.after(lambda: (box.fill(text), box.press("Enter")))
 
-    def press(self, label: str, key: str = "Space") -> str:
+    def press(self, label: str) -> str:
         """Press a button, by keyboard."""
         button = self.locator.locator("button", has_text=label).first
-        return self.after(lambda: button.press(key))
+        return self.after(lambda: button.press("Space"))
 
     def slide(self) -> str:
         """Move the first slider a step to the right."""
@@ -239,7 +217,6 @@ class Panel:
 
     def turn(self, page: str) -> str:
         """Turn to the next of the panel's tabs, by keyboard; it is the one called `page`."""
-        tabs = self.locator.get_by_role("tab")
         chosen = self.locator.locator("[role=tab][aria-selected=true]")
 
         def go() -> None:
@@ -248,5 +225,5 @@ class Panel:
             self.locator.page.keyboard.press("Enter")
 
         shown = self.after(go)
-        assert tabs.count() and chosen.inner_text() == page
+        assert chosen.inner_text() == page
         return shown
