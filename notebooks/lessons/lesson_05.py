@@ -13,17 +13,12 @@ from lessons.lesson_03 import matrix
 
 def _edited(rng, string):
     """The string after a few edits: swaps of neighbours among them."""
-    letters = list(string)
     for _ in range(rng.randint(0, 3)):
-        i = rng.randrange(len(letters) + 1)
-        kind = rng.choice(("swap", "swap", "replace", "insert", "delete"))
-        if kind == "swap":
-            letters[i : i + 2] = letters[i : i + 2][::-1]
-        elif kind == "insert":
-            letters.insert(i, rng.choice("abcd"))
-        else:
-            letters[i : i + 1] = [rng.choice("abcd")] if kind == "replace" else []
-    return "".join(letters)
+        i, new = rng.randrange(len(string) + 1), rng.choice("abcd")
+        a, b = string[i : i + 1], string[i + 1 : i + 2]
+        edit = rng.choice((b + a, b + a, new + b, new + a + b, b))  # swaps, other, more, fewer
+        string = string[:i] + edit + string[i + 2 :]
+    return string
 
 
 def _string(rng, longest=5):
