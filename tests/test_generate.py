@@ -313,10 +313,10 @@ def test_time_outs_are_listed_and_taken_over_exactly(here, tmp_path):
 
 
 def test_real_time_outs_are_taken_over_too(tmp_path):
-    strata = (Stratum(7, 30, 35, 30, 3000),)
-    recipe = ltl_recipe(strata=strata, method="default", cpu_seconds=0.03)
+    strata = (Stratum(7, 45, 50, 12, 3000),)
+    recipe = ltl_recipe(strata=strata, method="default", cpu_seconds=0.02)
     first = make(recipe, tmp_path / "first", workers=1)
-    assert len(all_pairs(first)) == 30
+    assert len(all_pairs(first)) == 12
     assert len(read_manifest(first)["time_outs"]) >= 1
     assert contents(regenerate(first, tmp_path / "again", workers=2)) == contents(first)
 
