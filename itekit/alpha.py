@@ -29,11 +29,8 @@ class Renaming:
 
     ``mapping`` is one-to-one, {old: new}. Where it maps onto tokens that it does not rename itself,
     it is closed into a bijection along its chains: {a: b, b: c} also sends c to a, so that no two
-    tokens ever merge. Equal bijections compare equal, whatever they came from.
-
-    Raises:
-        ValueError: two tokens get one name; or a token is not a non-empty string, or (with
-            ``interchangeable`` given) not interchangeable, or renamed into another class.
+    tokens ever merge. Equal bijections compare equal, whatever they came from. With
+    ``interchangeable`` given, ValueError for another token, or a name of another class.
     """
 
     mapping: Mapping[str, str]
@@ -55,18 +52,14 @@ class Renaming:
             back[new] = old
         full = dict(self.mapping)
         for end in back.keys() - full.keys():
-            start = end
-            while start in back:
-                start = back[start]
-            full[end] = start
+            full[end] = end
+            while full[end] in back:
+                full[end] = back[full[end]]
         moved = {old: full[old] for old in sorted(full) if full[old] != old}
         object.__setattr__(self, "mapping", moved)
 
     def __call__(self, tokens: Tokens) -> Tokens:
-        """Rename each token; a string gives a string, a list a list, a formula a formula.
-
-        ValueError if a string would get a name longer than one character.
-        """
+        """Rename each token; a string gives a string, a list a list, a formula a formula."""
         if hasattr(tokens, "rename"):
             return tokens.rename(self)
         renamed = [self.mapping.get(token, token) for token in tokens]
@@ -99,10 +92,9 @@ Renaming.identity = Renaming({})
 def all_renamings(used: Sequence[str], available: Sequence[str]) -> Iterator[Renaming]:
     """All P(n, k) ways of renaming k used tokens to n available ones.
 
-    Lexicographic by position in ``available``, made one at a time. ValueError if a token stands
-    twice in either, or k > n.
+    Lexicographic by position in ``available``, made one at a time.
     """
-    used, available, _ = _counted(used, available)
+    _count(used, available)
     images = permutations(available, len(used))
     return (Renaming(dict(zip(used, image, strict=True))) for image in images)
 
@@ -113,9 +105,8 @@ def sample_renamings(
     """``count`` distinct renamings, uniformly without replacement, in random order.
 
     Exact however large P(n, k) is, and never lists it: memory is of the order of ``count``.
-    ValueError as for ``all_renamings``, and if ``count`` is negative or above P(n, k).
     """
-    used, available, total = _counted(used, available)
+    total = _count(used, available)
     if not 0 <= count <= total:
         raise ValueError(f"{count} distinct renamings asked for, but there are {total}")
     bases = [len(available) - place for place in range(len(used))]
@@ -134,28 +125,21 @@ def sample_renamings(
     return found
 
 
-def _counted(used: Iterable[str], available: Iterable[str]) -> tuple[list[str], list[str], int]:
-    """Both as lists, and the number of renamings from the one to the other."""
-    used, available = distinct(used, "used"), distinct(available, "available")
+def _count(used: Sequence[str], available: Sequence[str]) -> int:
+    """P(n, k), the number of renamings from k used tokens to n available ones."""
+    for what, tokens in (("used", used), ("available", available)):
+        if len(set(tokens)) < len(tokens):
+            twice = next(token for token in tokens if tokens.count(token) > 1)
+            raise ValueError(f"{twice!r} stands twice among the {what} tokens")
     k, n = len(used), len(available)
     if k > n:
         raise ValueError(f"{k} used tokens cannot be renamed to {n} available ones: too few names")
-    return used, available, math.perm(n, k)
-
-
-def distinct(tokens: Iterable[str], what: str) -> list[str]:
-    """The tokens as a list; ValueError if one stands twice."""
-    tokens = list(tokens)
-    if len(set(tokens)) < len(tokens):
-        twice = next(token for token in tokens if tokens.count(token) > 1)
-        raise ValueError(f"{twice!r} stands twice among the {what} tokens")
-    return tokens
+    return math.perm(n, k)
 
 
 def class_of(interchangeable: Iterable) -> dict[str, int]:
     """Token -> number of its class. A collection of plain tokens is one class."""
-    items = list(interchangeable)
-    result: dict[str, int] = {}
+    items, result = list(interchangeable), {}
     for number, tokens in enumerate([items] if all(isinstance(i, str) for i in items) else items):
         if isinstance(tokens, str):
             raise ValueError(f"tokens and classes of tokens are mixed: {tokens!r} is a token")
@@ -180,13 +164,11 @@ def canonical_renaming(tokens: Tokens, names: Iterable[str], interchangeable: It
     """The renaming that gives the i-th interchangeable token to appear the i-th name.
 
     Apply it to input and output alike. With several classes, each takes its own names in order.
-    ValueError if a name is not interchangeable, or names run out.
+    ValueError if names run out.
     """
     classes, free, mapping = class_of(interchangeable), {}, {}
-    for name in distinct(names, "names"):
-        if name not in classes:
-            raise ValueError(f"the name {name!r} is not interchangeable")
-        free.setdefault(classes[name], []).append(name)
+    for name in names:
+        free.setdefault(classes.get(name), []).append(name)
     for token in used_tokens(tokens, interchangeable):
         if not free.get(classes[token]):
             raise ValueError(f"no name is left for {token!r}: more tokens appear than names given")
@@ -216,10 +198,8 @@ def alpha_equivalent_pairs(
     pair: tuple[Tokens, Tokens], other: tuple[Tokens, Tokens], interchangeable: Iterable
 ) -> bool:
     """Whether one renaming turns both halves of an (input, output) pair into the other pair."""
-    if len(tokens_of(pair[0])) != len(tokens_of(other[0])):
-        return False
-    joined = [[token for half in one for token in tokens_of(half)] for one in (pair, other)]
-    return alpha_equivalent(*joined, interchangeable)
+    (a, b), (c, d) = (tuple(map(tokens_of, both)) for both in (pair, other))
+    return len(a) == len(c) and alpha_equivalent([*a, *b], [*c, *d], interchangeable)
 
 
 def alpha_covariance(predictions_undone: Iterable[Sequence[str]]) -> float:
@@ -228,8 +208,7 @@ def alpha_covariance(predictions_undone: Iterable[Sequence[str]]) -> float:
     One prediction for each alpha-equivalent input of P, each with its renaming undone:
     ``[r.inverse()(predict(r(x))) for r in renamings]``. U is the set of different ones. 1: no
     renaming changed the answer; 0: every one did. Predictions are compared as they are given:
-    ``a1b0`` and ``b0a1`` differ as text, and are equal as assignments. ValueError for fewer than
-    two predictions, where the equation divides by zero.
+    ``a1b0`` and ``b0a1`` differ as text, and are equal as assignments.
     """
     undone = [p if hasattr(p, "tokens") else tuple(p) for p in predictions_undone]
     if len(undone) < 2:

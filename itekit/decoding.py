@@ -31,36 +31,23 @@ TEST_SEED = 1_000_003  # of the draws of U at evaluation
 
 
 class _Steps:
-    """The steps of decoding: keys and values of what stands before are kept.
-
-    Args:
-        model: in evaluation mode.
-        U: [V, D], or [any number, V, D]: the logits are then the mean under all of them.
-        source: int64 [B, S], padded with 0.
-        limit: largest number of steps.
-        beams: rows for each source, beside each other.
-
-    Raises:
-        ValueError: no sources, or a limit below 1.
-    """
+    """The steps of decoding, keys and values kept; see `greedy`. `beams`: rows for each source."""
 
     def __init__(self, model: Transformer, U: Tensor, source: Tensor, limit: int, beams: int = 1):
         if source.dim() != 2 or not source.numel():
             raise ValueError(f"sources must be [B, S] with B, S > 0, found {list(source.shape)}")
         if limit < 1:
             raise ValueError(f"the length limit must be 1 or more, found {limit}")
-        self.model, self.beams, self.on_gpu = model, beams, source.device.type != "cpu"
-        self.matrices = U if U.dim() == 3 else U[None]
-        self.caches = [self._cache(matrix, source) for matrix in self.matrices]
-
-    def _cache(self, U: Tensor, source: Tensor) -> Cache:
-        """The keys and values of the sources, and room for those of the first tokens."""
-        config, encoded = self.model.config, self.model.encode(U, source)
-        pairs = [
-            layer.cross.keys_values(encoded.memory, encoded.layout) for layer in self.model.decoder
-        ]
-        size = 2, self.beams * len(source), config.heads, STEP_KEYS, config.d_model // config.heads
-        return Cache(pairs, encoded.bias, [U.new_zeros(size) for _ in pairs])
+        self.model, self.on_gpu = model, source.device.type != "cpu"
+        self.matrices, self.caches = U if U.dim() == 3 else U[None], []
+        config = model.config
+        room = 2, beams * len(source), config.heads, STEP_KEYS, config.d_model // config.heads
+        for matrix in self.matrices:
+            encoded = model.encode(matrix, source)
+            memory = encoded.memory, encoded.layout
+            pairs = [layer.cross.keys_values(*memory) for layer in model.decoder]
+            own = [U.new_zeros(room) for _ in pairs]
+            self.caches.append(Cache(pairs, encoded.bias, own))
 
     def step(self, tokens: Tensor, position: int) -> Tensor:
         """Logits [R, V] after `tokens` [R] at `position`."""
@@ -99,15 +86,13 @@ def greedy(model: Transformer, U: Tensor, source: Tensor, limit: int) -> Tensor:
     """The most probable token at each position, until the end token or `limit` tokens.
 
     Args:
+        model: in evaluation mode.
         U: [V, D], or [any number, V, D]: the logits are then the mean under all of them.
         source: int64 [B, S], padded with 0.
         limit: largest number of tokens produced, the end token included.
 
     Returns:
         int64 [B, limit]: tokens without the end token, padded with 0.
-
-    Raises:
-        ValueError: no sources, or a limit below 1.
     """
     steps = _Steps(model, U, source, limit)
     with torch.inference_mode(False):  # the answers may be changed in place, and trained on
@@ -129,12 +114,7 @@ def greedy(model: Transformer, U: Tensor, source: Tensor, limit: int) -> Tensor:
 
 @torch.inference_mode()
 def beam(
-    model: Transformer,
-    U: Tensor,
-    source: Tensor,
-    limit: int,
-    size: int = 3,
-    published: bool = False,
+    model: Transformer, U: Tensor, source: Tensor, limit: int, size: int = 3, published=False
 ) -> tuple[Tensor, Tensor]:
     """Beam search with scores log-probability / length (paper, section "LTL Solving": size 3).
 
@@ -143,7 +123,7 @@ def beam(
     score at least as high as its best unfinished one does now. With size 1 this is greedy decoding.
 
     Args:
-        U, source, limit: as for `greedy`.
+        model, U, source, limit: as for `greedy`.
         size: K, the number of beams.
         published: search as the paper's published code does. All of the 2 × K continuations that
             end are finished, and a source is settled when its best unfinished sequence could not
@@ -152,9 +132,6 @@ def beam(
     Returns:
         tokens int64 [B, K, limit], best first, without the end token, padded with 0; and scores
         float [B, K]. Sequences that reached the limit stand only where none finished.
-
-    Raises:
-        ValueError: no sources, or a limit or size below 1.
     """
     if size < 1:
         raise ValueError(f"the beam size must be 1 or more, found {size}")
@@ -231,8 +208,7 @@ class Solver:
     Args:
         network: a network of a logic experiment, in evaluation mode.
         draw: number of the random draw of U, or several: the logits are averaged over them.
-        vocabulary: default: all that the network can read (`readable_vocabulary`).
-        beams: default: the experiment's.
+        vocabulary, beams: by default all that the network can read, and the experiment's.
         progress: show a bar.
     """
 
@@ -253,25 +229,24 @@ class Solver:
 
     def can_read(self, formula: str) -> bool:
         """Whether the network has an embedding for every token, and a position for it."""
-        model, known = self.network.model, set(formula) <= set(self.vocabulary.tokens)
-        if not known or not model.config.tree_positions or len(formula) <= model.deepest:
-            return known
+        model = self.network.model
         try:
-            model.tree_paths(torch.tensor([self.vocabulary.encode(formula)], device=self.U.device))
-        except ValueError:
+            tokens = self.vocabulary.encode(formula)
+            if model.config.tree_positions and len(tokens) > model.deepest:
+                model.tree_paths(torch.tensor([tokens], device=self.U.device))
+        except ValueError:  # an unknown token, or a tree that is too deep
             return False
         return True
 
     def answers(self, formulas: Sequence[str]) -> list[str]:
-        """The best answer to each formula; empty where the network cannot read it.
-
-        Each different formula is decoded once; for a canonical experiment, each different one
-        after renaming.
-        """
+        """The best answer to each formula; empty where the network cannot read it."""
         return [beams[0] if beams else "" for beams in self.beam_answers(formulas)]
 
     def beam_answers(self, formulas: Sequence[str]) -> list[list[str]]:
-        """The answers of all beams to each formula, best first; none where it cannot be read."""
+        """The answers of all beams to each formula, best first; none where it cannot be read.
+
+        Each different formula, for a canonical experiment after renaming, is decoded once.
+        """
         names, undo = self.vocabulary.interchangeable[0], {}
         for formula in dict.fromkeys(filter(self.can_read, formulas)):
             used = formula if self.experiment.canonical else ""
@@ -279,12 +254,8 @@ class Solver:
             undo[formula] = renaming(formula), renaming.inverse()
         distinct = sorted(dict.fromkeys(source for source, _ in undo.values()), key=len)
         solved = dict(zip(distinct, self._decode(distinct), strict=True))
-        return [
-            [undo[formula][1](answer) for answer in solved[undo[formula][0]]]
-            if formula in undo
-            else []
-            for formula in formulas
-        ]
+        answers = {f: [back(a) for a in solved[source]] for f, (source, back) in undo.items()}
+        return [answers.get(formula, []) for formula in formulas]
 
     def _decode(self, formulas: list[str]) -> list[list[str]]:
         """The answers of all beams to different formulas in order of length."""
@@ -295,18 +266,14 @@ class Solver:
                 size = max(1, at_once // (longest * self.beams))
                 part = formulas[len(found) : len(found) + size]
                 source = torch.from_numpy(with_end(*encode_texts(part, self.vocabulary)))
-                for rows in self._search(source.to(self.U.device)).tolist():
+                given = self.network.model, self.U, source.to(self.U.device), self.experiment.limit
+                one = self.beams == 1
+                tokens = greedy(*given)[:, None] if one else beam(*given, self.beams)[0]
+                for rows in tokens.tolist():
                     texts = ([i for i in row if i > END] for row in rows)
                     found.append(["".join(self.vocabulary.decode(text)) for text in texts])
                 bar.update(len(part))
         return found
-
-    def _search(self, source: Tensor) -> Tensor:
-        """Tokens [B, beams, limit] of the answers to source [B, S]."""
-        model, limit = self.network.model, self.experiment.limit
-        if self.beams == 1:
-            return greedy(model, self.U, source, limit)[:, None]
-        return beam(model, self.U, source, limit, self.beams)[0]
 
     @torch.no_grad()
     def loss(self, pairs: Sequence[Pair]) -> float:

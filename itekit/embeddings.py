@@ -21,12 +21,11 @@ KINDS = ("dual_part", "learned", "alpha_renaming")
 
 def _check_vocabulary(vocabulary: Vocabulary, learned_count: int, classes: int) -> None:
     """Only the sizes of the classes may differ from those at construction."""
-    expected = (learned_count, classes)
-    found = (vocabulary.learned_count, len(vocabulary.class_sizes))
-    if found != expected:
+    found = vocabulary.learned_count, len(vocabulary.class_sizes)
+    if found != (learned_count, classes):
         raise ValueError(
-            "this embedding was made for {} non-interchangeable tokens and {} "
-            "interchangeable classes, found {} and {}".format(*expected, *found)
+            f"this embedding was made for {learned_count} non-interchangeable tokens and {classes} "
+            "interchangeable classes, found {} and {}".format(*found)
         )
 
 
@@ -51,9 +50,6 @@ class DualPartEmbedding(nn.Module):
         method: one of `random_vectors.METHODS`.
         f_bn: normalise the learned and the random part, each by itself.
         f_fn: normalise the full row (and, in the model, the feature vector).
-
-    Raises:
-        ValueError: an unknown method, a width out of range, or no interchangeable class.
     """
 
     def __init__(
@@ -80,35 +76,23 @@ class DualPartEmbedding(nn.Module):
     def matrix(
         self, vocabulary: Vocabulary, generator: torch.Generator, count: int | None = None
     ) -> Tensor:
-        """U for `vocabulary`, with a fresh random part.
+        """U, [V, D], for the training vocabulary or an extension, with a fresh random part.
 
-        Args:
-            vocabulary: the training vocabulary or an extension of it.
-            generator: a CPU generator; the same state gives the same U on every device.
-            count: make so many matrices, which differ in the random part alone.
-
-        Returns:
-            Float tensor [V, D], or [count, V, D]; differentiable with respect to the learned part.
-
-        Raises:
-            ValueError: other fixed tokens or classes than at construction.
-            SamplingSetTooSmallError: the sampling set has fewer vectors than a class has tokens.
+        The same state of `generator`, a CPU's, gives the same U on every device. With `count`:
+        [count, V, D], so many matrices that differ in the random part alone.
+        SamplingSetTooSmallError: the sampling set has fewer vectors than a class has tokens.
         """
         _check_vocabulary(vocabulary, len(self.learned), len(self.shared))
-        learned, shared, copies = self.learned, self.shared, 1 if count is None else count
-        drawn = [
-            random_vectors(self.method, size, self.d_beta, generator)
-            for _ in range(copies)
-            for size in vocabulary.class_sizes
-        ]
+        learned, shared, sizes = self.learned, self.shared, vocabulary.class_sizes
+        copies = 1 if count is None else count
+        drawn = [random_vectors(self.method, m, self.d_beta, generator) for m in sizes * copies]
         random = send(torch.cat(drawn), learned.device).to(learned).unflatten(0, (copies, -1))
         if self.f_bn:
             learned, shared, random = (normalize(x, dim=-1) for x in (learned, shared, random))
-        sizes = zip(shared, vocabulary.class_sizes, strict=True)
-        left = torch.cat([learned, *(alpha.expand(size, -1) for alpha, size in sizes)])
+        alphas = [alpha.expand(m, -1) for alpha, m in zip(shared, sizes, strict=True)]
+        left = torch.cat([learned, *alphas]).expand(copies, -1, -1)
         zeros = learned.new_zeros(copies, len(learned), self.d_beta)
-        right = torch.cat([zeros, random], dim=1)
-        U = torch.cat([left.expand(copies, -1, -1), right], dim=2)
+        U = torch.cat([left, torch.cat([zeros, random], dim=1)], dim=2)
         U = normalize(U, dim=-1) if self.f_fn else U
         return U[0] if count is None else U
 
@@ -122,11 +106,7 @@ class LearnedEmbedding(nn.Module):
         self.learned = nn.Parameter(torch.randn(len(vocabulary), d_model))
 
     def matrix(self, vocabulary: Vocabulary, generator: torch.Generator | None = None) -> Tensor:
-        """U, [V, D]; `generator` is not used.
-
-        Raises:
-            ValueError: the vocabulary has a token without a learned row.
-        """
+        """U, [V, D]; `generator` is not used. ValueError for a token without a learned row."""
         if len(vocabulary) != len(self.learned):
             raise ValueError(
                 f"learned embeddings cannot be extended: there are rows for {len(self.learned)} "
@@ -141,9 +121,6 @@ class AlphaRenamingEmbedding(LearnedEmbedding):
     One learned row for each token of the *test* vocabulary. In training mode each call gives the
     (smaller) training vocabulary a random ordered choice of rows, which renames its tokens at
     random; in evaluation mode rows go to tokens in order.
-
-    Args:
-        vocabulary: the test vocabulary, one interchangeable class or more.
     """
 
     def __init__(self, vocabulary: Vocabulary, d_model: int, f_fn: bool = True):
@@ -151,11 +128,7 @@ class AlphaRenamingEmbedding(LearnedEmbedding):
         self.learned_count, self.class_sizes = vocabulary.learned_count, vocabulary.class_sizes
 
     def matrix(self, vocabulary: Vocabulary, generator: torch.Generator) -> Tensor:
-        """U, [V, D], for a vocabulary of at most as many interchangeable tokens as rows.
-
-        Raises:
-            ValueError: other fixed tokens or classes, or more tokens in a class than rows.
-        """
+        """U, [V, D], for a vocabulary with at most as many interchangeable tokens as rows."""
         _check_vocabulary(vocabulary, self.learned_count, len(self.class_sizes))
         rows, start = [torch.arange(self.learned_count)], self.learned_count
         for wanted, learned in zip(vocabulary.class_sizes, self.class_sizes, strict=True):
@@ -175,13 +148,7 @@ class AlphaRenamingEmbedding(LearnedEmbedding):
 
 @dataclass(frozen=True)
 class EmbeddingConfig:
-    """Which maker of U, and its settings.
-
-    Attributes:
-        kind: "dual_part", "learned" or "alpha_renaming".
-        method, d_beta, f_bn: settings of the dual-part embedding; the others ignore them.
-        f_fn: normalise the rows of U and the feature vectors.
-    """
+    """Which maker of U, one of `KINDS`, and its settings; but for f_fn only the first has them."""
 
     kind: str = "dual_part"
     method: str = "hypercube_vertices"
@@ -190,19 +157,18 @@ class EmbeddingConfig:
     f_fn: bool = True
 
     def __post_init__(self):
-        for name, known in (("kind", KINDS), ("method", METHODS)):
-            if getattr(self, name) not in known:
-                what = "embedding" if name == "kind" else name
-                raise ValueError(
-                    f"unknown {what} {getattr(self, name)!r}: expected one of {', '.join(known)}"
-                )
+        for what, found, known in (
+            ("embedding", self.kind, KINDS),
+            ("method", self.method, METHODS),
+        ):
+            if found not in known:
+                raise ValueError(f"unknown {what} {found!r}: expected one of {', '.join(known)}")
 
     def build(self, training: Vocabulary, test: Vocabulary, d_model: int) -> nn.Module:
         """The maker for a training vocabulary; only alpha-renaming needs to know the test one."""
         if self.kind == "dual_part":
-            return DualPartEmbedding(
-                training, d_model, self.d_beta, self.method, self.f_bn, self.f_fn
-            )
+            settings = self.d_beta, self.method, self.f_bn, self.f_fn
+            return DualPartEmbedding(training, d_model, *settings)
         if self.kind == "learned":
             return LearnedEmbedding(training, d_model, self.f_fn)
         return AlphaRenamingEmbedding(test, d_model, self.f_fn)

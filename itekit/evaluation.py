@@ -54,23 +54,24 @@ def propositions(pairs: Sequence[Pair], names: Sequence[str]) -> np.ndarray:
 class Judged:
     """Answers to problems, each with what the checker says about it (`itekit.tasks.verdicts`).
 
-    Attributes:
-        good, solved, exact: bool [N]: whether each answer is correct; correct and about some word;
-            the label itself. An LTL trace that stands for no word at all (`&a!a;{1}`) satisfies
-            every formula by the paper's definition of correct, but solves nothing.
+    An LTL trace that stands for no word at all (`&a!a;{1}`) satisfies every formula by the paper's
+    definition of correct, but solves nothing.
     """
 
     pairs: Sequence[Pair]
     answers: Sequence[str | None]
     verdicts: Sequence[str]
-    good: np.ndarray
-    solved: np.ndarray
-    exact: np.ndarray
+    good: np.ndarray  # bool [N]: whether each answer is correct
+    solved: np.ndarray  # correct, and about some word
+    exact: np.ndarray  # the label itself
+
+    @property
+    def marks(self) -> dict[str, np.ndarray]:
+        return {"correct": self.good, "solved": self.solved, "exact": self.exact}
 
     def rates(self) -> dict[str, float]:
         """The shares of correct answers, of those about some word, and of exact ones."""
-        shares = {"correct": self.good, "solved": self.solved, "exact": self.exact}
-        return {name: float(rows.mean()) for name, rows in shares.items()}
+        return {name: float(rows.mean()) for name, rows in self.marks.items()}
 
     def table(self, names: Sequence[str], **others) -> dict:
         """Verdicts, rates, `others`, and the rate of correct answers by number of propositions."""
@@ -85,13 +86,11 @@ class Judged:
     def grid(self, names: Sequence[str], **others: np.ndarray) -> dict:
         """Counts over propositions × length, [G][L] each, and the mean rates of correct answers.
 
-        Args:
-            others: bool [N], to be counted under their names beside correct, solved and exact.
+        Of correct, solved and exact answers, and of what is true in `others`, bool [N].
         """
         aps, lengths = propositions(self.pairs, names), np.array([len(f) for f, _ in self.pairs])
-        flags = {"samples": np.ones_like(self.good), "correct": self.good, "solved": self.solved}
-        tables = {}
-        for key, values in (flags | {"exact": self.exact} | others).items():
+        tables = {"samples": np.ones_like(self.good), **self.marks, **others}
+        for key, values in tables.items():
             tables[key] = np.zeros((aps.max(), lengths.max()), dtype=int)
             np.add.at(tables[key], (aps - 1, lengths - 1), values)
         samples, correct = tables["samples"], tables["correct"]
@@ -151,8 +150,7 @@ def covariance(
         compared: (task, answer) -> what an answer is compared as, tokens or an assignment.
 
     Returns:
-        "mean"; "mean_text", of the answers compared as they stand; "samples"; and "formulas", for
-        each its "value" and the answers "undone".
+        The "mean"; "mean_text", of answers compared as they stand; the values of "formulas".
     """
     task, rng, asked = solver.experiment.task, np.random.default_rng(TEST_SEED), []
     for formula, _ in pairs:
@@ -183,10 +181,7 @@ def _draws(experiment) -> range:
 
 
 def choose_solver(
-    network: Network,
-    pairs: Sequence[Pair],
-    vocabulary: Vocabulary | None = None,
-    progress: bool = False,
+    network: Network, pairs: Sequence[Pair], vocabulary: Vocabulary | None = None, progress=False
 ) -> tuple[Solver, list[float]]:
     """The solver of the draw with the (upper) median loss on problems, and all draws' losses.
 
@@ -207,12 +202,8 @@ def evaluate_logic(network: Network, keep: Path | None = None, progress: bool = 
     "test", verdicts on the test split of the set without perturbation or limit; "generalization",
     counts over the grid, of problems of the larger vocabulary; "alpha_covariance_training" and
     "alpha_covariance", by number of propositions in both vocabularies (None for the larger one
-    where the network cannot read it).
-
-    Args:
-        network: of a logic experiment, in evaluation mode.
-        keep: a folder for finished parts, so that an interrupted evaluation goes on from there.
-        progress: show bars.
+    where the network cannot read it). In the folder `keep` finished parts are kept, so that an
+    interrupted evaluation goes on from there.
     """
     made = network.experiment
 
@@ -231,16 +222,13 @@ def evaluate_logic(network: Network, keep: Path | None = None, progress: bool = 
     def test() -> dict:
         name, pairs, solver, losses = chosen("35", made.vocabulary, made.samples)
         judged, greedy = both(solver, pairs)
-        keys = ("formula", "label", "answer", "verdict")
-        wrong = [
-            dict(zip(keys, (*pairs[i], judged.answers[i], judged.verdicts[i]), strict=True))
-            for i in np.flatnonzero(~judged.good)[:MISTAKES]
-        ]
+        keys, wrong = ("formula", "label", "answer", "verdict"), np.flatnonzero(~judged.good)
+        rows = ((*pairs[i], judged.answers[i], judged.verdicts[i]) for i in wrong[:MISTAKES])
         return {
             "draws": [{"cross_entropy": loss} for loss in losses],
             "median_draw": solver.draw,
             "test": {"set": name} | judged.table(made.names, greedy=greedy.rates()),
-            "mistakes": wrong,
+            "mistakes": [dict(zip(keys, row, strict=True)) for row in rows],
         }
 
     def generalization() -> dict:
@@ -260,12 +248,11 @@ def evaluate_logic(network: Network, keep: Path | None = None, progress: bool = 
         return found | {"by_propositions": rows}
 
     def alpha_covariances() -> dict:
-        inside, larger = made.vocabulary, made.readable_vocabulary
-        beyond = len(larger) > len(inside)
-        return {
-            "alpha_covariance_training": covariances("35", inside),
-            "alpha_covariance": covariances("-alpha-covariance", larger) if beyond else None,
-        }
+        found, larger = covariances("35", made.vocabulary), made.readable_vocabulary
+        beyond = None
+        if len(larger) > len(made.vocabulary):
+            beyond = covariances("-alpha-covariance", larger)
+        return {"alpha_covariance_training": found, "alpha_covariance": beyond}
 
     weights = sum(tensor.double().sum().item() for tensor in network.state_dict().values())
     of, result = json.dumps([made.to_json(), weights]), {}  # what a finished part is of
@@ -284,19 +271,15 @@ class GridEvaluation:
     """Evaluates one network on its experiment's grid of copying; `run` gives the result as JSON.
 
     A network with ordinary embeddings cannot read characters beyond its vocabulary; there the
-    prediction is taken to be empty, as in the paper, so that the distance is the length.
-
-    Args:
-        network: in evaluation mode.
-        seed: of the evaluation strings and of the random embeddings.
-        progress: show a bar for each draw.
+    prediction is taken to be empty, as in the paper, so that the distance is the length. The seed
+    is that of the evaluation strings and of the random embeddings.
     """
 
     def __init__(self, network: Network, seed: int = TEST_SEED, progress: bool = True):
-        self.network, self.experiment = network, network.experiment
-        self.seed, self.progress = seed, progress
-        self.vocabulary, self.axis = self.experiment.readable_vocabulary, self.experiment.grid.axis
-        self.draws, known = len(_draws(self.experiment)), len(self.vocabulary.interchangeable[0])
+        self.network, self.seed, self.progress = network, seed, progress
+        self.experiment = made = network.experiment
+        self.vocabulary, self.axis = made.readable_vocabulary, made.grid.axis
+        self.draws, known = len(_draws(made)), len(self.vocabulary.interchangeable[0])
         rows = {s: [u for u in self.axis if u <= min(s, known)] for s in self.axis}
         self.readable = {length: uniques for length, uniques in rows.items() if uniques}
 
@@ -355,17 +338,14 @@ class GridEvaluation:
         means = {draw: float(np.nanmean(grid)) for draw, grid in grids.items()}
         grid = np.mean(list(grids.values()), axis=0)
         within = grid[[u <= made.data.characters for u in self.axis]]
-        draws = [
-            {"mean_edit_distance": means.get(draw), "cross_entropy": loss}
-            for draw, loss in enumerate(losses)
-        ]
+        draws = zip(map(means.get, range(self.draws)), losses, strict=True)
         result = {
             "axis": self.axis,
             "samples_per_cell": made.grid.samples,
             "mean_edit_distance": float(np.nanmean(grid)),
             "mean_within_training_characters": float(np.nanmean(within)) if within.size else None,
             "grid": [[None if np.isnan(x) else round(float(x), 4) for x in row] for row in grid],
-            "draws": draws,
+            "draws": [{"mean_edit_distance": mean, "cross_entropy": loss} for mean, loss in draws],
             "median_draw": chosen,
             "median_draw_mean_edit_distance": means[chosen],
         }

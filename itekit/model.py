@@ -16,6 +16,7 @@ d = D / H head width, K keys (at least L, see `fast.padded`), V vocabulary.
 """
 
 import math
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -33,27 +34,16 @@ MAX_TREE_DEPTH = 62  # branches from a token to the root, one bit each of an int
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """Sizes of the transformer; the defaults are the paper's for copying (Table "Hyperparameter").
+    """Sizes of the transformer, by default the paper's for copying (Table "Hyperparameter")."""
 
-    Attributes:
-        d_model: D; a multiple of 2 × heads.
-        layers: encoder layers, and as many decoder layers.
-        heads: attention heads.
-        d_ff: width of the feed-forward layers.
-        dropout: probability, after embedding, attention and feed-forward layers.
-        normalize_features: f_fn on the feature vectors, so that logits are cosines.
-        rope_base: the base of RoPE's frequencies.
-        tree_positions: tree positions in the encoder, instead of RoPE.
-    """
-
-    d_model: int = 64
-    layers: int = 2
+    d_model: int = 64  # D; a multiple of 2 × heads
+    layers: int = 2  # of the encoder, and as many of the decoder
     heads: int = 4
-    d_ff: int = 64
-    dropout: float = 0.1
-    normalize_features: bool = True
-    rope_base: float = ROPE_BASE
-    tree_positions: bool = False
+    d_ff: int = 64  # width of the feed-forward layers
+    dropout: float = 0.1  # probability, after embedding, attention and feed-forward layers
+    normalize_features: bool = True  # f_fn on the feature vectors, so that logits are cosines
+    rope_base: float = ROPE_BASE  # of the frequencies
+    tree_positions: bool = False  # in the encoder, instead of RoPE
 
     def __post_init__(self):
         for name in ("d_model", "layers", "heads", "d_ff"):
@@ -71,9 +61,7 @@ def rope_factors(positions: Tensor, d_head: int, base: float, real: bool = False
     RoPE turns the pair (x_2j, x_2j+1) of a query or key by multiplying it, as a complex number, by
     its factor; the dot product of a query and a key then depends on their distance alone. (Some
     implementations pair x_j with x_j+d/2: the same but for the order of the projections' columns.)
-
-    Returns:
-        complex64 [L, d / 2]; real: their real and imaginary parts, float [L, d / 2, 2].
+    Returns complex64 [L, d / 2]; real: their real and imaginary parts, float [L, d / 2, 2].
     """
     places = torch.arange(0, d_head, 2, dtype=torch.float64, device=positions.device)
     angles = positions[:, None] * base ** (-places / d_head)
@@ -83,11 +71,7 @@ def rope_factors(positions: Tensor, d_head: int, base: float, real: bool = False
 
 
 def rope_table(length: int, d_head: int, device: torch.device, base: float = ROPE_BASE) -> Tensor:
-    """`rope_factors` for the positions 0 to length - 1: complex64 [length, d / 2].
-
-    Raises:
-        ValueError: `d_head` is odd.
-    """
+    """`rope_factors` for the positions 0 to length - 1: complex64 [length, d / 2]."""
     if d_head % 2:
         raise ValueError(f"RoPE rotates pairs: the head width must be even, found {d_head}")
     return rope_factors(torch.arange(length, device=device), d_head, base)
@@ -110,16 +94,12 @@ def tree_paths(operands: Tensor, deepest: int = MAX_TREE_DEPTH) -> Tensor:
     operands of a token are where the walk stays at its height or above.
 
     Args:
-        operands: int64 [B, S], how many operands each token takes; 0 for what stands after the
-            formula.
-        deepest: the most branches that a token may have above it, at most MAX_TREE_DEPTH.
+        operands: int64 [B, S], how many each token takes; 0 for what stands after the formula.
+        deepest: the most branches that a token may have above it; ValueError for more.
 
     Returns:
         int64 [2, B, S]: bit k of the first is 1 if the k-th branch from the token upwards is a
         left or only child, of the second if it is a right one.
-
-    Raises:
-        ValueError: a token has more than `deepest` branches above it.
     """
     S = operands.shape[1]
     walk = operands.cumsum(1) - operands - torch.arange(S, device=operands.device)
@@ -140,9 +120,6 @@ def tree_encoding(paths: Tensor, d_model: int) -> Tensor:
 
     Two numbers for each branch, [1, 0] for a left or only child and [0, 1] for a right one, the
     deepest branch first. They hold D / 2 branches; those beyond, nearest the root, are left out.
-
-    Raises:
-        ValueError: `d_model` is odd.
     """
     if d_model % 2:
         raise ValueError(f"a branch takes two numbers: d_model must be even, found {d_model}")
@@ -154,9 +131,10 @@ def tree_encoding(paths: Tensor, d_model: int) -> Tensor:
 
 def padding_bias(valid: Tensor, keys: int | None = None) -> Tensor:
     """Additive mask for keys: 0 where `valid` [B, S], minus infinity elsewhere; [B, 1, 1, K]."""
-    keys = padded(valid.shape[1], valid.device) if keys is None else keys
-    bias = torch.zeros(valid.shape, device=valid.device).masked_fill_(~valid, -torch.inf)
-    return F.pad(bias, (0, keys - valid.shape[1]), value=-torch.inf)[:, None, None]
+    S, device = valid.shape[1], valid.device
+    keys = padded(S, device) if keys is None else keys
+    bias = torch.zeros(valid.shape, device=device).masked_fill_(~valid, -torch.inf)
+    return F.pad(bias, (0, keys - S), value=-torch.inf)[:, None, None]
 
 
 def causal_bias(
@@ -168,14 +146,10 @@ def causal_bias(
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
-    """softmax(query keyᵀ + bias) value, heads merged; queries come scaled by 1/√d.
+    """softmax(query keyᵀ + bias) value, heads merged: [B, T, D]; queries come scaled by 1/√d.
 
-    Args:
-        query: [B, H, T, d]; or [B × beams, H, T, d], several rows for each of key and value.
-        key, value: [B, H, K, d]; bias: broadcasts to [B, H, T, K].
-
-    Returns:
-        [B, T, D]; or [B, beams × T, D].
+    query: [B, H, T, d]; key, value: [B, H, K, d]; bias: broadcasts to [B, H, T, K]. With several
+    beams, which share keys and values, [B × beams, H, T, d] -> [B, beams × T, D].
     """
     if len(query) > len(key):
         query = query.unflatten(0, (len(key), -1)).transpose(1, 2).flatten(2, 3)
@@ -190,11 +164,7 @@ def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
 
 
 class Attention(nn.Module):
-    """What self-attention and cross-attention share (Vaswani et al. 2017, section 3.2).
-
-    Raises:
-        ValueError: D is not a multiple of 2 × heads (RoPE rotates pairs within a head).
-    """
+    """What self-attention and cross-attention share (Vaswani et al. 2017, section 3.2)."""
 
     def __init__(self, d_model: int, heads: int, rope_base: float | None):
         super().__init__()
@@ -214,7 +184,6 @@ class Attention(nn.Module):
         if projected.device.type == "cpu":
             projected = projected.to(self.output.weight.dtype)  # attention in full precision
         parts = layout.unpack(projected).unflatten(-1, (len(kinds), self.heads, self.d_head))
-        factors = None
         if self.rope_base is not None:
             positions = layout.positions
             if positions is None:
@@ -224,7 +193,7 @@ class Attention(nn.Module):
         found = []
         for kind, part in zip(kinds, parts.permute(2, 0, 3, 1, 4), strict=True):
             scale = self.d_head**-0.5 if kind == "q" else 1.0
-            if kind != "v" and factors is not None:
+            if kind != "v" and self.rope_base is not None:
                 part = rotate(part, factors * scale)
             elif kind == "q":
                 part = part * scale
@@ -244,8 +213,7 @@ class SelfAttention(Attention):
     ) -> Tensor:
         """x: [N, D]; bias: broadcasts to [B, H, L, K]; returns [N, D].
 
-        kept: [2, B, H, K or more, d], the keys and values of the columns before; those of x are
-        put beside them.
+        kept: see `Cache.own`, of the columns before; those of x are put beside them.
         """
         query, key, value = self.split(self.query_key_value(x), layout, "qkv")
         if kept is None:
@@ -276,53 +244,35 @@ class CrossAttention(Attention):
         return self.output(layout.pack(attend(query, *keys_values, bias)))
 
 
-class FeedForward(nn.Module):
-    """Two linear layers with a ReLU between."""
-
-    def __init__(self, config: ModelConfig):
-        super().__init__()
-        self.inner = nn.Linear(config.d_model, config.d_ff)
-        self.outer = nn.Linear(config.d_ff, config.d_model)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.outer(F.relu(self.inner(x), inplace=True))
-
-
 Norm = partial(nn.LayerNorm, eps=1e-6)
 
 
-class EncoderLayer(nn.Module):
-    """Self-attention and feed-forward, each followed by residual and layer norm."""
+class Layer(nn.Module):
+    """Self-attention, in a decoder cross-attention, feed-forward; a residual and a norm after each.
 
-    def __init__(self, config: ModelConfig):
+    With tree positions, which the encoder adds to its input, its attention does not rotate.
+    """
+
+    def __init__(self, config: ModelConfig, decoder: bool):
         super().__init__()
-        rope_base = None if config.tree_positions else config.rope_base
-        self.attention = SelfAttention(config.d_model, config.heads, rope_base)
-        self.feed_forward = FeedForward(config)
-        self.norm_attention, self.norm_feed_forward = Norm(config.d_model), Norm(config.d_model)
-
-    def forward(self, x: Tensor, layout: Layout, bias: Tensor, dropout: Dropout | None) -> Tensor:
-        x = self.norm_attention(add_dropped(x, self.attention(x, layout, bias), dropout))
-        return self.norm_feed_forward(add_dropped(x, self.feed_forward(x), dropout))
-
-
-class DecoderLayer(nn.Module):
-    """Causal self-attention, cross-attention and feed-forward, each with residual and norm."""
-
-    def __init__(self, config: ModelConfig):
-        super().__init__()
-        self.attention = SelfAttention(config.d_model, config.heads, config.rope_base)
-        self.cross = CrossAttention(config.d_model, config.heads, config.rope_base)
-        self.feed_forward = FeedForward(config)
-        self.norm_attention, self.norm_cross = Norm(config.d_model), Norm(config.d_model)
-        self.norm_feed_forward = Norm(config.d_model)
+        D, rotates = config.d_model, decoder or not config.tree_positions
+        sizes = D, config.heads, config.rope_base if rotates else None
+        self.attention = SelfAttention(*sizes)
+        self.cross = CrossAttention(*sizes) if decoder else None
+        inner, outer = nn.Linear(D, config.d_ff), nn.Linear(config.d_ff, D)
+        parts = {"inner": inner, "relu": nn.ReLU(inplace=True), "outer": outer}
+        self.feed_forward = nn.Sequential(OrderedDict(parts))
+        self.norm_attention = Norm(D)
+        self.norm_cross = Norm(D) if decoder else None
+        self.norm_feed_forward = Norm(D)
 
     def forward(
-        self, x: Tensor, layout: Layout, bias: Tensor, source: tuple, dropout=None, kept=None
+        self, x: Tensor, layout: Layout, bias: Tensor, dropout=None, source=(), kept=None
     ) -> Tensor:
         """source: keys with values, and the mask, of cross-attention; kept: see `SelfAttention`."""
         x = self.norm_attention(add_dropped(x, self.attention(x, layout, bias, kept), dropout))
-        x = self.norm_cross(add_dropped(x, self.cross(x, layout, *source), dropout))
+        if self.cross:
+            x = self.norm_cross(add_dropped(x, self.cross(x, layout, *source), dropout))
         return self.norm_feed_forward(add_dropped(x, self.feed_forward(x), dropout))
 
 
@@ -337,17 +287,11 @@ class Encoded:
 
 @dataclass
 class Cache:
-    """What is kept between the steps of decoding.
+    """What is kept between the steps of decoding; one item of a list for each decoder layer."""
 
-    Attributes:
-        source: for each decoder layer keys and values of cross-attention, [B, H, K, d] each.
-        bias: the source's additive mask [B, 1, 1, K].
-        own: for each decoder layer keys and values of self-attention, [2, rows, H, room, d].
-    """
-
-    source: list[tuple[Tensor, Tensor]]
-    bias: Tensor
-    own: list[Tensor]
+    source: list[tuple[Tensor, Tensor]]  # keys and values of cross-attention, [B, H, K, d] each
+    bias: Tensor  # the source's additive mask [B, 1, 1, K]
+    own: list[Tensor]  # keys and values of self-attention, [2, rows, H, room, d]
 
 
 class Transformer(nn.Module):
@@ -362,9 +306,6 @@ class Transformer(nn.Module):
     Attributes:
         static: train with static layouts on a CPU too.
         deepest: the most branches that tree positions hold.
-
-    Raises:
-        ValueError: tree positions without `operands`.
     """
 
     def __init__(self, config: ModelConfig, operands: Sequence[int] = ()):
@@ -374,8 +315,8 @@ class Transformer(nn.Module):
         self.config, self.static = config, False
         self.deepest = min(config.d_model // 2, MAX_TREE_DEPTH)
         self.register_buffer("operands", torch.tensor([*operands, 0]), persistent=False)
-        self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
-        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))
+        self.encoder = nn.ModuleList(Layer(config, False) for _ in range(config.layers))
+        self.decoder = nn.ModuleList(Layer(config, True) for _ in range(config.layers))
 
     def layout(self, valid: Tensor, positions: Tensor | None = None) -> Layout:
         """The layout of the tokens where `valid` [B, L]; see `Batch.positions`."""
@@ -397,16 +338,11 @@ class Transformer(nn.Module):
         return tree_paths(self.operands[tokens.clamp(max=len(self.operands) - 1)], self.deepest)
 
     def encode(
-        self,
-        U: Tensor,
-        source: Tensor,
-        dropout: Dropout | None = None,
-        positions: Tensor | None = None,
+        self, U: Tensor, source: Tensor, dropout: Dropout | None = None, positions=None
     ) -> Encoded:
-        """Encode source [B, S], padded with 0; see `Batch.positions`.
+        """Encode source [B, S], padded with 0; `positions`: see `Batch.positions`.
 
-        Raises:
-            ValueError: a formula is deeper than tree positions of width D hold: D / 2 branches.
+        ValueError for a formula deeper than tree positions of width D hold: D / 2 branches.
         """
         valid = source != Vocabulary.pad_id
         layout = self.layout(valid, positions)
@@ -421,20 +357,14 @@ class Transformer(nn.Module):
         return Encoded(x, layout, bias)
 
     def decode(
-        self,
-        U: Tensor,
-        inputs: Tensor,
-        layout: Layout,
-        source: Encoded | Cache,
-        dropout: Dropout | None = None,
+        self, U: Tensor, inputs: Tensor, layout: Layout, source: Encoded | Cache, dropout=None
     ) -> Tensor:
         """Features [N, D] for decoder inputs [B, T] (the start token, then the target).
 
         With a `Cache`: for the inputs from column `layout.start` on, which it then keeps too; one
         row or several (beams) for each source.
         """
-        cached = isinstance(source, Cache)
-        end = layout.start + layout.length
+        cached, end = isinstance(source, Cache), layout.start + layout.length
         keys = padded(max(end, STEP_KEYS), inputs.device) if cached else layout.keys
         bias = causal_bias(layout.length, inputs.device, keys, layout.start)
         x = drop(self.look_up(U, inputs, layout), dropout)
@@ -443,7 +373,7 @@ class Transformer(nn.Module):
                 keys_values, kept = source.source[number], source.own[number]
             else:
                 keys_values, kept = layer.cross.keys_values(source.memory, source.layout), None
-            x = layer(x, layout, bias, (keys_values, source.bias), dropout, kept)
+            x = layer(x, layout, bias, dropout, (keys_values, source.bias), kept)
         return x
 
     def project(self, U: Tensor, features: Tensor) -> Tensor:

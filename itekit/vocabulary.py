@@ -10,7 +10,7 @@ fixed, class 0, class 1, ..., so that the interchangeable rows come last in the 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, product
+from itertools import chain, islice, product
 from string import ascii_letters, ascii_lowercase, digits
 
 PAD, END, START = SPECIAL = ("<pad>", "<end>", "<start>")
@@ -28,12 +28,12 @@ class Vocabulary:
         fixed: non-interchangeable tokens other than the special ones.
         interchangeable: one tuple of tokens for each class of interchangeable tokens.
 
-    Raises:
-        ValueError: a token occurs twice or is empty, or one string stands for the classes.
+    ValueError for a token that occurs twice or is empty, or one string in place of the classes.
     """
 
     fixed: tuple[str, ...] = ()
     interchangeable: tuple[tuple[str, ...], ...] = ()
+    pad_id, end_id, start_id = 0, 1, 2
 
     def __post_init__(self):
         if isinstance(self.interchangeable, str):
@@ -43,12 +43,11 @@ class Vocabulary:
             )
         object.__setattr__(self, "fixed", tuple(self.fixed))
         object.__setattr__(self, "interchangeable", tuple(map(tuple, self.interchangeable)))
-        for token in self.tokens:
+        for i, token in enumerate(self.tokens):
             if not isinstance(token, str) or not token:
                 raise ValueError(f"a token must be a non-empty string, found {token!r}")
-        if len(self._ids) < len(self.tokens):
-            twice = next(t for i, t in enumerate(self.tokens) if self._ids[t] != i)
-            raise ValueError(f"token {twice!r} occurs twice in the vocabulary")
+            if self._ids[token] != i:
+                raise ValueError(f"token {token!r} occurs twice in the vocabulary")
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
@@ -61,8 +60,6 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return len(self.tokens)
-
-    pad_id, end_id, start_id = 0, 1, 2
 
     @property
     def learned_count(self) -> int:
@@ -79,17 +76,8 @@ class Vocabulary:
         start = self.learned_count + sum(self.class_sizes[:index])
         return range(start, start + self.class_sizes[index])
 
-    @property
-    def interchangeable_ids(self) -> range:
-        """The identifiers of all interchangeable tokens, whatever their class."""
-        return range(self.learned_count, len(self))
-
     def encode(self, tokens: Iterable[str]) -> list[int]:
-        """Identifiers of `tokens` (a string is read one character a token).
-
-        Raises:
-            UnknownTokenError: names the first unknown token and its position, from 0.
-        """
+        """Identifiers of `tokens` (a string: of its characters); UnknownTokenError for others."""
         found = []
         for position, token in enumerate(tokens):
             if token not in self._ids:
@@ -101,29 +89,19 @@ class Vocabulary:
         return found
 
     def decode(self, ids: Iterable[int]) -> list[str]:
-        """Tokens of `ids`, all of them, special ones included.
-
-        Raises:
-            ValueError: an identifier is out of range.
-        """
-        found = [int(i) for i in ids]
-        for position, i in enumerate(found):
+        """Tokens of `ids`, special ones included; ValueError for an identifier out of range."""
+        found = []
+        for position, i in enumerate(map(int, ids)):
             if not 0 <= i < len(self):
-                raise ValueError(
-                    f"no token has identifier {i} (position {position}): "
-                    f"expected 0 to {len(self) - 1}"
-                )
-        return [self.tokens[i] for i in found]
+                place = f"{i} (position {position})"
+                raise ValueError(f"no token has identifier {place}: expected 0 to {len(self) - 1}")
+            found.append(self.tokens[i])
+        return found
 
     def extend(self, more: Sequence[str] | Mapping[int, Sequence[str]]) -> "Vocabulary":
-        """The same vocabulary with further interchangeable tokens, V' of the paper.
+        """The same vocabulary with `more` interchangeable tokens, V' of the paper.
 
-        Args:
-            more: new tokens of the only class, or a mapping from class index to its new tokens.
-
-        Raises:
-            ValueError: a token exists already, a class does not exist, or `more` names no class
-                although there are several.
+        Those of the only class, or {class index: tokens}. ValueError for a token that exists.
         """
         classes = self.interchangeable
         if not isinstance(more, Mapping):
@@ -133,32 +111,29 @@ class Vocabulary:
                     "say which to extend, as {class index: tokens}"
                 )
             more = {0: more}
-        for index in more:
-            if index not in range(len(classes)):
-                raise ValueError(
-                    f"no interchangeable class {index}: expected 0 to {len(classes) - 1}"
-                )
+        if wrong := set(more) - set(range(len(classes))):
+            raise ValueError(
+                f"no interchangeable class {min(wrong)}: expected 0 to {len(classes) - 1}"
+            )
         longer = (c + tuple(more.get(i, ())) for i, c in enumerate(classes))
         return Vocabulary(self.fixed, tuple(longer))
 
 
-LETTERS = ascii_letters + digits
 OPERANDS = {
-    "ltl": {1: "!XFG", 2: "&|=^>URWM"},
-    "propositional": {1: "!", 2: "&|=^"},
+    "ltl": dict.fromkeys("!XFG", 1) | dict.fromkeys("&|=^>URWM", 2),
+    "propositional": dict.fromkeys("!", 1) | dict.fromkeys("&|=^", 2),
 }
-"""Task -> number of operands -> the operators of its formulas; see `logic.formulas`."""
+"""Task -> operator -> number of its operands; see `logic.formulas`."""
+FIXED = {"ltl": "10!&|XU;{}", "propositional": "10!&|=^"}
+"""Task -> its constants, operators and, for traces, `;` `{` `}`; Spot's also hold `|`."""
 
 
 def alphabet(size: int) -> tuple[str, ...]:
-    """`size` characters: letters and digits first, then one CJK ideograph each.
-
-    Raises:
-        ValueError: more than 10,000 are asked for, or fewer than 1.
-    """
+    """`size` characters, 1 to 10,000: letters and digits first, then one CJK ideograph each."""
     if not 1 <= size <= 10_000:
         raise ValueError(f"an alphabet has 1 to 10000 characters, {size} were asked for")
-    return tuple(LETTERS[:size]) + tuple(chr(0x4E00 + i) for i in range(size - len(LETTERS)))
+    first = ascii_letters + digits
+    return tuple(first[:size]) + tuple(chr(0x4E00 + i) for i in range(size - len(first)))
 
 
 def copying_vocabulary(characters: int) -> Vocabulary:
@@ -167,36 +142,23 @@ def copying_vocabulary(characters: int) -> Vocabulary:
 
 
 def proposition_names(count: int) -> tuple[str, ...]:
-    """The first `count` names of atomic propositions: a, b, ..., z, aa, ab, ..., zz.
-
-    Raises:
-        ValueError: a negative count, or more than 702.
-    """
+    """The first `count` names of atomic propositions, 0 to 702: a, b, ..., z, aa, ab, ..., zz."""
     if not 0 <= count <= 702:
         raise ValueError(f"there are 0 to 702 names, {count} were asked for")
-    pairs = ("".join(letters) for letters in product(ascii_lowercase, repeat=2))
-    return tuple(ascii_lowercase[:count]) + tuple(islice(pairs, max(0, count - 26)))
-
-
-def ltl_vocabulary(propositions: int) -> Vocabulary:
-    """Constants, operators and `;` `{` `}` are fixed, propositions are one interchangeable class.
-
-    `|` stands in traces only: Spot gives steps such as `|!ab`.
-    """
-    return Vocabulary(tuple("10!&|XU;{}"), (proposition_names(propositions),))
-
-
-def propositional_vocabulary(propositions: int) -> Vocabulary:
-    """Constants and operators are fixed, the propositions are one interchangeable class."""
-    return Vocabulary(tuple("10!&|=^"), (proposition_names(propositions),))
+    pairs = map("".join, product(ascii_lowercase, repeat=2))
+    return tuple(islice(chain(ascii_lowercase, pairs), count))
 
 
 def logic_vocabulary(task: str, propositions: int) -> Vocabulary:
-    """The vocabulary of "ltl" or "propositional"."""
-    return (ltl_vocabulary if task == "ltl" else propositional_vocabulary)(propositions)
+    """That of "ltl" or "propositional": the propositions are one interchangeable class."""
+    return Vocabulary(tuple(FIXED[task]), (proposition_names(propositions),))
+
+
+def ltl_vocabulary(propositions: int) -> Vocabulary:
+    """`logic_vocabulary` of LTL."""
+    return logic_vocabulary("ltl", propositions)
 
 
 def operand_counts(task: str, tokens: Iterable[str]) -> tuple[int, ...]:
     """How many operands each token takes in a formula of the task; 0 for what is no operator."""
-    counts = {token: count for count, some in OPERANDS[task].items() for token in some}
-    return tuple(counts.get(token, 0) for token in tokens)
+    return tuple(OPERANDS[task].get(token, 0) for token in tokens)

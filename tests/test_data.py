@@ -30,8 +30,8 @@ from itekit.vocabulary import (
     Vocabulary,
     alphabet,
     copying_vocabulary,
+    logic_vocabulary,
     ltl_vocabulary,
-    propositional_vocabulary,
 )
 
 PAD, END, START = 0, 1, 2
@@ -121,8 +121,8 @@ def test_validation_batches_are_the_same_at_each_call_and_may_be_few():
 
 @pytest.mark.parametrize("name", ["ltl35", "prop35"])
 def test_canonical_problems_are_the_same_problems_renamed(name):
-    make = ltl_vocabulary if name == "ltl35" else propositional_vocabulary
-    vocabulary = make(3)
+    task = "ltl" if name == "ltl35" else "propositional"
+    vocabulary = logic_vocabulary(task, 3)
     for pair in read_set(name, "smoke")["train"]:
         renamed = canonical_pair(pair, vocabulary)
         assert alpha_equivalent_pairs(pair, renamed, "abc")

@@ -12,20 +12,18 @@ from multiprocessing import get_context
 import torch
 
 
-def start(command: str) -> argparse.Namespace:
-    """Read the options, set the number of threads, and print how the figures come about."""
-    parser = argparse.ArgumentParser(prog=command, description="Nothing is asserted about time.")
+def start(default_rounds: int) -> int:
+    """Read the options, set the number of threads, say how figures come about; the rounds."""
+    parser = argparse.ArgumentParser(description="Nothing is asserted about time.")
     parser.add_argument("--threads", type=int, default=1, help="torch's threads")
-    parser.add_argument("--rounds", type=int, help="turns of each method")
+    parser.add_argument("--rounds", type=int, default=default_rounds, help="turns of each method")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    given = {name: value for name, value in vars(options).items() if value is not None}
-    print(command, *(f"--{name} {value}" for name, value in given.items()))
     print(
-        f"Python {platform.python_version()}, torch {torch.__version__}, {platform.machine()}, "
-        f"threads {torch.get_num_threads()}; times are {clock().__name__}'s"
+        f"{parser.prog}, Python {platform.python_version()}, torch {torch.__version__}, "
+        f"{platform.machine()}, threads {options.threads}; times are {clock().__name__}'s"
     )
-    return options
+    return options.rounds
 
 
 def clock() -> Callable[[], float]:
@@ -43,19 +41,17 @@ def seconds(call: Callable[[], object], calls: int = 1) -> float:
 
 
 def take_turns(
-    calls: Mapping[str, Callable[[], object]], rounds: int, repeats: Mapping[str, int] | None = None
-) -> dict[str, list[float]]:
-    """Seconds a call in each turn; the methods alternate, so that all see the same machine."""
+    calls: Mapping[str, Callable[[], object]],
+    rounds: int,
+    repeats: Mapping[str, int] | None = None,
+    chosen: Callable[[list[float]], float] = statistics.median,
+) -> dict[str, float]:
+    """Seconds a call in the median turn; the methods alternate: all see the same machine."""
     times = {name: [] for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():
             times[name].append(seconds(call, repeats[name] if repeats else 1))
-    return times
-
-
-def medians(times: Mapping[str, list[float]]) -> dict[str, float]:
-    """The median turn of each method."""
-    return {name: statistics.median(values) for name, values in times.items()}
+    return {name: chosen(values) for name, values in times.items()}
 
 
 def peak() -> float:
@@ -75,10 +71,7 @@ def _measure(threads: int, warm_up: Callable[[], object], call: Callable[[], obj
 def peak_memory(warm_up: Callable[[], object], call: Callable[[], object]) -> tuple[float, float]:
     """MiB by which `call` raises ru_maxrss, and ru_maxrss itself, in a fresh process.
 
-    Args:
-        warm_up: a small call before, so that the memory of loaded code is not counted as growth.
-        call: both are sent to the process: module-level functions or partials of them.
-
+    `warm_up` is a small call before, so that the memory of loaded code is not counted as growth.
     Linux hands ru_maxrss on to a new process, so this comes before anything large in the parent.
     """
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:

@@ -7,8 +7,7 @@
     beam 3    96 random formulas of 21 tokens, ltl/proposed at the paper's size, untrained, 41 steps
 
 The end token is made impossible on both sides, so that every step works on all rows. Both sides
-run the same search from the same U; the outputs are asserted to be equal. The methods take turns;
-medians are printed. Nothing is asserted about time.
+run the same search from the same U; the outputs are asserted to be equal.
 """
 
 from functools import partial
@@ -16,7 +15,7 @@ from unittest import mock
 
 import numpy as np
 import torch
-from _bench import medians, peak_memory, start, take_turns
+from _bench import peak_memory, start, take_turns
 from torch import Tensor
 
 from itekit import decoding
@@ -30,7 +29,6 @@ from itekit.results import load_network
 from itekit.tasks.copying import CopyingData
 from itekit.training import Network
 
-COMMAND = "python tests/benchmarks/bench_decoding.py"
 ROWS = {"greedy": 512, "beam 3": 96}
 
 
@@ -39,10 +37,8 @@ class Recomputed(decoding._Steps):
 
     def __init__(self, model, U, source, limit, beams=1):
         super().__init__(model, U, source, 1, beams)
-        self.encoded, self.prefix = (
-            model.encode(U, source),
-            source.new_zeros(beams * len(source), 0),
-        )
+        self.encoded = model.encode(U, source)
+        self.prefix = source.new_zeros(beams * len(source), 0)
 
     def step(self, tokens, position):
         self.prefix = torch.cat([self.prefix, tokens[:, None]], dim=1)
@@ -87,22 +83,20 @@ def load_and_decode(search: str, kept: bool, rows: int | None = None) -> None:
 
 
 def main() -> None:
-    options = start(COMMAND)
-    rounds = options.rounds or 3
+    rounds = start(3)
     print("\npeak memory in a fresh process, MiB (resource.getrusage, ru_maxrss)")
     for search in ROWS:
         for kept in (True, False):
-            small = partial(load_and_decode, search, kept, 2)
-            growth, peak = peak_memory(small, partial(load_and_decode, search, kept))
+            decoded = partial(load_and_decode, search, kept)
+            growth, peak = peak_memory(partial(decoded, 2), decoded)
             label = f"{search}, {'kept' if kept else 'recomputed'}"
             print(f"  {label:20}{growth:8.0f} above decoding 2 rows;{peak:7.0f} in all")
     for search, rows in ROWS.items():
         given = case(search)
-        calls = {
-            name: partial(decode, search, name == "kept", given) for name in ("kept", "recomputed")
-        }
+        calls = {"kept": partial(decode, search, True, given)}
+        calls["recomputed"] = partial(decode, search, False, given)
         assert torch.equal(*(call() for call in calls.values())), "the outputs differ"  # warm up
-        times = medians(take_turns(calls, rounds))
+        times = take_turns(calls, rounds)
         print(f"\n{search}, {rows} sources: median of {rounds} turns, same outputs")
         for name, value in times.items():
             print(f"  {name:12}{value:8.2f} s {rows / value:8.1f} sources/s"

@@ -4,7 +4,7 @@
 
 Copying at the paper's size (batches of 512 strings), LTL at lab size (the lab set, 256 formulas
 grouped by length) and LTL at the paper's size (96 formulas of one length). All sides see the same
-batches, AdamW, and gradient clipping, and take turns; medians are printed. Nothing is asserted.
+batches, AdamW, and gradient clipping.
 
     library              what training.Trainer does in a step: a fresh U, AdaCos, backward, clipping
     library, bfloat16    the same as `--precision bfloat16` has it
@@ -16,10 +16,11 @@ batches, AdamW, and gradient clipping, and take turns; medians are printed. Noth
 import math
 from collections.abc import Callable
 from functools import partial
+from itertools import count
 
 import numpy as np
 import torch
-from _bench import medians, peak_memory, start, take_turns
+from _bench import peak_memory, start, take_turns
 from torch import nn
 from torch.nn.functional import cross_entropy, linear
 from torch.nn.utils import clip_grad_norm_
@@ -33,16 +34,15 @@ from itekit.model import Dropout
 from itekit.random_vectors import seeded
 from itekit.training import Network, adamw
 
-COMMAND = "python tests/benchmarks/bench_training.py"
-BATCHES, SIZES, SOURCE, TARGET = 6, {"copying-5-10": 512, "ltl": 96}, 21, 12
+BATCHES, SIZE, SOURCE, TARGET = 6, 96, 21, 12  # of LTL at the paper's size
 CASES = {"copying-5-10/proposed": "paper", "ltl/proposed": "lab", "ltl/proposed ": "paper"}
 
 
-def batches_of(made: Experiment, size: int | None = None) -> list[Batch]:
+def batches_of(made: Experiment, size: int = SIZE) -> list[Batch]:
     """Batches of an experiment; for LTL at paper size random formulas and labels of one length."""
     if made.scale != "paper" or not made.model.tree_positions:
         return [stream(made).batch(step) for step in range(BATCHES)]
-    size, rng = size or SIZES["ltl"], np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     formulas = random_formulas(LTL, made.propositions, (SOURCE, SOURCE), 0, fitting=True)
     found = []
     for _ in range(BATCHES):
@@ -84,71 +84,53 @@ class PlainTransformer(nn.Module):
         return linear(features, self.embedding.weight)
 
 
-def stepper(
-    made: Experiment, module: nn.Module, batches: list[Batch], loss_of: Callable
-) -> Callable[[], None]:
-    """A function that trains for one step, batch after batch; all methods use this one."""
-    optimizer, count = adamw(module.train(), made.training.learning_rate), 0
+METHODS = ("library", "library, bfloat16", "plain")
+
+
+def stepper(method: str, made: Experiment, batches: list[Batch]) -> Callable[[], None]:
+    """A function that trains for one step, batch after batch."""
+    module = PlainTransformer(made) if method == "plain" else Network(made)
+    optimizer, steps = adamw(module.train(), made.training.learning_rate), count()
 
     def run() -> None:
-        nonlocal count
-        loss = loss_of(batches[count % len(batches)], count)
+        step = next(steps)
+        batch = batches[step % len(batches)]
+        if method == "plain":
+            logits = module(batch.source, batch.inputs)
+            loss = cross_entropy(logits.flatten(0, 1), batch.target.flatten(), ignore_index=0)
+        else:
+            dropout = Dropout(made.model.dropout, seeded(0, 2, step))
+            with torch.autocast("cpu", torch.bfloat16, enabled="bfloat16" in method):
+                loss = module.batch_loss(batch, seeded(0, 1, step), dropout)
         optimizer.zero_grad()
         loss.backward()
         clip_grad_norm_(module.parameters(), made.training.gradient_norm)
         optimizer.step()
-        count += 1
 
     return run
-
-
-def library(made: Experiment, batches: list[Batch], half: bool = False) -> Callable[[], None]:
-    network = Network(made)
-
-    def loss_of(batch: Batch, step: int) -> torch.Tensor:
-        dropout = Dropout(made.model.dropout, seeded(0, 2, step))
-        with torch.autocast("cpu", torch.bfloat16, enabled=half):
-            return network.batch_loss(batch, seeded(0, 1, step), dropout)
-
-    return stepper(made, network, batches, loss_of)
-
-
-def plain(made: Experiment, batches: list[Batch]) -> Callable[[], None]:
-    torch.manual_seed(0)
-    model = PlainTransformer(made)
-
-    def loss_of(batch: Batch, step: int) -> torch.Tensor:
-        logits = model(batch.source, batch.inputs)
-        return cross_entropy(logits.flatten(0, 1), batch.target.flatten(), ignore_index=0)
-
-    return stepper(made, model, batches, loss_of)
-
-
-METHODS = {"library": library, "library, bfloat16": partial(library, half=True), "plain": plain}
 
 
 def train(method: str, size: int) -> None:
     """Five steps on so many formulas of the paper's LTL."""
     made = experiment("ltl/proposed", "paper")
-    run = METHODS[method](made, batches_of(made, size))
+    run = stepper(method, made, batches_of(made, size))
     for _ in range(5):
         run()
 
 
 def main() -> None:
-    options = start(COMMAND)
-    rounds = options.rounds or 7
+    rounds = start(7)
     print("\npeak memory of 5 steps of LTL at paper size in a fresh process, MiB (ru_maxrss)")
     for name in METHODS:
-        growth, peak = peak_memory(partial(train, name, 2), partial(train, name, SIZES["ltl"]))
+        growth, peak = peak_memory(partial(train, name, 2), partial(train, name, SIZE))
         print(f"  {name:20}{growth:8.0f} above the same steps with a batch of 2;{peak:7.0f} in all")
     for name, scale in CASES.items():
         made = experiment(name.strip(), scale)
         batches = batches_of(made)
         tokens = sum(batch.tokens for batch in batches) / len(batches)
-        steps = {method: make(made, batches) for method, make in METHODS.items()}
+        steps = {method: stepper(method, made, batches) for method in METHODS}
         take_turns(steps, 2)  # warm up
-        times = medians(take_turns(steps, rounds))
+        times = take_turns(steps, rounds)
         size = len(batches[0].source)
         print(f"\n{name.strip()}, {scale} size, batch {size}: median of {rounds} turns")
         for method, value in times.items():
