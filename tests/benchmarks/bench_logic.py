@@ -27,7 +27,7 @@ from itekit.logic.spot_bridge import prefix_to_spot, trace_automaton
 from itekit.logic.traces import parse_trace
 from itekit.logic.truth_tables import Assignment, parse_assignment
 from itekit.tasks import ltl, propositional
-from itekit.tasks.verdicts import TIME_OUT
+from itekit.tasks.verdicts import CORRECT, TIME_OUT
 from itekit.workers import run
 
 CPU_SECONDS = 5.0
@@ -99,6 +99,13 @@ def flipped(label: str) -> str:
     return Assignment(((name, not value), *rest)).text()
 
 
+def shorter(formula: str, label: str) -> bool:
+    """Whether a literal of the label can be left out."""
+    values = parse_assignment(label).values
+    fewer = (Assignment(values[:i] + values[i + 1 :]).text() for i in range(len(values)))
+    return any(propositional.check(formula, one) == CORRECT for one in fewer)
+
+
 def print_propositional(propositions: int, sizes: tuple[int, int], count: int, rounds: int) -> None:
     texts = list(islice(random_formulas(PROPOSITIONAL, propositions, sizes, 0), count))
     print(f"\npropositional, {propositions} APs, {sizes[0]} to {sizes[1]} tokens, {count} formulas")
@@ -120,9 +127,10 @@ def print_propositional(propositions: int, sizes: tuple[int, int], count: int, r
             f"  {what} py-aiger {rates['aiger']:8,.0f} a second, fast {rates['fast']:10,.0f}: "
             f"{rates['fast'] / rates['aiger']:6,.0f} times"
         )
-    both = zip(labels("fast"), labels("aiger"), strict=True)
-    same = sum(a == b for a, b in both if a)
-    print(f"  of {len(pairs)} labels py-aiger gives {same} alike")
+    both = [some for some in zip(texts, labels("fast"), labels("aiger"), strict=True) if some[1]]
+    assert not any(shorter(text, label) for text, label, _ in both)
+    same, longer = sum(a == b for _, a, b in both), sum(shorter(t, b) for t, _, b in both)
+    print(f"  of {len(both)} labels py-aiger gives {same} alike, {longer} with a literal too many")
 
 
 def main() -> None:
