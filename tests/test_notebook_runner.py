@@ -156,8 +156,10 @@ def test_files_that_cannot_be_run_or_written_are_named(tmp_path, monkeypatch):
 def recipe(target: str, **variables: str) -> list[str]:
     """The last command that the Makefile runs for a target."""
     words = [f"{name}={value}" for name, value in variables.items()]
-    make = ["make", "-n", target, "BIN=" + str(Path(sys.executable).parent), *words]
-    done = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True)
+    make = ["make", "-n", "--no-print-directory", target]
+    make += ["BIN=" + str(Path(sys.executable).parent), *words]
+    outside = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}  # of make test
+    done = subprocess.run(make, cwd=ROOT, env=outside, capture_output=True, text=True, check=True)
     return shlex.split(done.stdout.replace("\\\n", " ").strip().splitlines()[-1])
 
 
