@@ -1,12 +1,10 @@
 """What the proposed embeddings cost, in time and in weights.
 
 Paper, section "Computational Efficiency", appendix "Computational Efficiency Details". Ordinary
-embeddings, alpha-renaming and the proposed embeddings do the same work here on the same formulas,
-which the methods of `Subject` describe: a training step, a forward pass, a generation, and drawing
-U for the test vocabulary ("embedding"), which an evaluation does once.
-
-The networks are untrained, for weights do not change the time. The methods take turns, and a ratio
-compares two times of one turn, so that other work on the machine matters less than for the times.
+embeddings, alpha-renaming and the proposed embeddings do the same work on the same formulas: a
+training step, a forward pass, a generation, and drawing U for the test vocabulary ("embedding").
+The networks are untrained. The methods take turns, and a ratio compares two times of one turn, so
+that other work on the machine matters less than for the times.
 
 Shape letters: B sources, V vocabulary, D model, m interchangeable tokens.
 """
@@ -152,12 +150,8 @@ def _weights(module: torch.nn.Module) -> int:
 def vocabulary_costs(made: LogicExperiment, turns: int, sizes: Sequence[int] = SIZES) -> dict:
     """What embeddings of an experiment's width cost for m interchangeable tokens, m in `sizes`.
 
-    Paper, appendix "Computational Efficiency Details", paragraph "Memory overhead". The experiment
-    gives D, the other tokens, and d_beta, which grows where its sampling set is too small.
-
-    Returns:
-        "sizes"; for each "d_beta" and the "bytes" of U; "parameters" and "seconds" by method, the
-        median of `turns` times of drawing U.
+    The experiment gives D, the other tokens, and d_beta, which grows where its sampling set is too
+    small. "bytes" are those of U, "seconds" the median of `turns` times of drawing it.
     """
     D, config, others = made.model.d_model, made.embedding, made.vocabulary.learned_count
     enough = lambda d, m: (sampling_set_size(config.method, d) or math.inf) >= m  # noqa: E731
@@ -176,10 +170,7 @@ def vocabulary_costs(made: LogicExperiment, turns: int, sizes: Sequence[int] = S
 
 
 def draw_seconds(counts: Sequence[int], turns: int, dimensions: int = 20) -> dict:
-    """Median seconds to draw different random vectors, by method and by their number.
-
-    Paper, section "Random embedding generation", its figure on runtimes.
-    """
+    """Median seconds to draw different random vectors, by method and by their number."""
     generator, seconds = seeded(0, dimensions), {}
     for method in random_vectors.METHODS:
         draw = partial(random_vectors.random_vectors, method)
@@ -191,9 +182,8 @@ def draw_seconds(counts: Sequence[int], turns: int, dimensions: int = 20) -> dic
 def step_parts(run: Callable[[], object], steps: int = 1) -> dict[str, float]:
     """Seconds of `steps` calls of `run` on a CPU by kind of operation, largest first.
 
-    torch.profiler records every operation with the time that it took itself, which counts for the
-    kind of the nearest operation around it that KINDS names. The profiler costs time too, most of
-    it for many short operations: read the shares, and take the length of a step from a clock.
+    An operation's own time counts for the kind of the nearest operation around it that KINDS names.
+    The profiler costs time too: read the shares, and take the length of a step from a clock.
     """
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # no messages of the profiler's own
     kinds = {name: kind for kind, names in KINDS.items() for name in names.split()}
@@ -213,10 +203,7 @@ def step_parts(run: Callable[[], object], steps: int = 1) -> dict[str, float]:
 
 
 def measure(scale: str | None = None, device: str = "cpu", progress: bool = False) -> dict:
-    """Everything as JSON, with its provenance.
-
-    Processor time, which other programs hardly change, on one CPU thread; else wall time.
-    """
+    """Everything as JSON; processor time on one CPU thread, else wall time."""
     scale, started, load = resolve_scale(scale), time.perf_counter(), os.getloadavg()[0]
     effort, now, clock = EFFORTS[scale], time.perf_counter, "perf_counter"
     if str(device).startswith("cuda"):
@@ -256,19 +243,16 @@ def measure(scale: str | None = None, device: str = "cpu", progress: bool = Fals
     result["vocabulary"] = vocabulary_costs(made, effort["draws"])
     counts = COUNTS[:2] if scale == "smoke" else COUNTS
     result["random_vectors"] = draw_seconds(counts, effort["draws"])
-    measured = provenance(device) | {
-        "seconds": round(time.perf_counter() - started, 1),
-        "threads": torch.get_num_threads(),
-        "clock": clock,
-        "load_average": [round(load, 1), round(os.getloadavg()[0], 1)],
-    }
+    measured = {"seconds": round(time.perf_counter() - started, 1), "clock": clock}
+    measured["threads"] = torch.get_num_threads()
+    measured["load_average"] = [round(load, 1), round(os.getloadavg()[0], 1)]
     return {
         "name": "efficiency",
         "scale": scale,
         "result": result,
         "effort": effort,
         "experiments": {method: s.experiment.to_json() for method, s in subjects.items()},
-        "measured": measured,
+        "measured": provenance(device) | measured,
     }
 
 

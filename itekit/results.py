@@ -1,9 +1,8 @@
 """Results and networks by name, and the paper's figures beside them.
 
-A result is a small JSON in data/results with its settings, command, versions and hardware; a
-network is a checkpoint in data/checkpoints; the paper's figures are in data/paper.json, each with
-its unit, section and what it was measured on. A figure that belongs to one of the kit's experiments
-has the experiment's name; one that stands in a table has the key ROW/COLUMN. Rates are 0 to 1.
+A result is a JSON file in data/results, a network a checkpoint in data/checkpoints. The paper's
+figures are in data/paper.json: one that belongs to an experiment of the kit has its name, one that
+stands in a table the key ROW/COLUMN. Rates are 0 to 1.
 """
 
 import difflib
@@ -74,10 +73,7 @@ def load_or_train(
 
 
 def publish(made: Experiment, directory: Path) -> list[Path]:
-    """Copy a finished run to data/: its network, rounded to float16, and its log, thinned.
-
-    CheckpointError if the run in `directory` is not finished, or is of another experiment.
-    """
+    """Copy a finished run to data/: its network, rounded to float16, and its log, thinned."""
     network = Network.load(Path(directory) / FINISHED, made)
     network.save(checkpoint_path(made), dtype=torch.float16)
     records = read_log(directory)
@@ -89,10 +85,7 @@ def publish(made: Experiment, directory: Path) -> list[Path]:
 
 
 def evaluate(network: Network, progress: bool = True, keep: Path | None = None) -> dict:
-    """Evaluate a network as its task asks; the result with its provenance, as JSON.
-
-    `keep`: a folder for what is finished, so that an interrupted evaluation goes on (logic).
-    """
+    """Evaluate a network as its task asks; `keep` is a folder from which a run on logic goes on."""
     if isinstance(network.experiment, LogicExperiment):
         return evaluated(network, lambda n: evaluate_logic(n, keep, progress))
     return evaluated(network, lambda n: GridEvaluation(n, progress=progress).run())
@@ -117,7 +110,7 @@ def evaluated(network: Network, measure: Callable[[Network], dict]) -> dict:
 def headline(result: dict) -> str:
     """The figures of a result that matter most, on one line."""
     found = result["result"]
-    if "test" not in found:
+    if "mean_edit_distance" in found:
         return f"mean edit distance {found['mean_edit_distance']:.3f}"
     test, grid = found["test"], found["generalization"]
     return (
@@ -148,12 +141,8 @@ def load_redraw(name: str, scale: str | None = None, seed: int = 0) -> dict:
 def load_result(name: str, scale: str | None = None, seed: int = 0, **evaluated) -> dict:
     """A shipped result, its grid (copying) as a float array with NaN for impossible cells.
 
-    Args:
-        evaluated: what the evaluation changed, `rope_base` or `search` (see `CopyingExperiment`).
-
-    Raises:
-        MissingResultError: there is none at this scale and seed that was evaluated so.
-        ValueError: the file is damaged.
+    `evaluated` is what the evaluation changed, `rope_base` or `search` (see `CopyingExperiment`).
+    MissingResultError if there is none, ValueError if the file is damaged.
     """
     made = _evaluated(experiment(name, scale, seed), **evaluated)
     return _read(_there(RESULTS / f"{made.slug}.json", made, "evaluate"))
@@ -254,7 +243,7 @@ def paper_values() -> Mapping[str, dict]:
 
 
 def paper_value(key: str) -> float:
-    """A figure as printed, as "ltl-perturbed/proposed/correct"; ValueError lists the nearest."""
+    """A figure as printed, such as "ltl-perturbed/proposed/correct"."""
     return _entry(paper_values(), key, "figure")["value"]
 
 
@@ -278,22 +267,16 @@ def paper_table(name: str) -> PaperTable:
 
 
 def paper_alpha_covariance(task: str) -> dict[str, dict[int, float]]:
-    """Alpha-covariance, 0 to 1, by variant and number of APs out of 10; `task` "ltl" or "prop".
-
-    Paper, section "Alpha-Covariance"; see the note of the table "alpha-covariance".
-    """
-    column, counts = "alpha-covariance-{}-of-10", range(3, 11)
-    return {
-        variant: {k: paper_rate(f"{task}/{variant}/{column.format(k)}") for k in counts}
-        for variant in ("full-vocabulary", "alpha-renaming", "proposed")
-    }
+    """Alpha-covariance, 0 to 1, by variant and number of APs out of 10; `task` "ltl" or "prop"."""
+    key, counts = f"{task}/{{}}/alpha-covariance-{{}}-of-10", range(3, 11)
+    variants = "full-vocabulary", "alpha-renaming", "proposed"
+    return {v: {k: paper_rate(key.format(v, k)) for k in counts} for v in variants}
 
 
 def paper_search() -> list[dict]:
-    """The copying search: a record for each of 90 settings, in the order of the paper's table.
+    """The paper's copying search: a record for each of 90 settings, in the order of its table.
 
-    Each has "method" (as in `itekit.random_vectors.METHODS`), "d_beta", "f_bn", "f_fn", "adacos"
-    and "edit_distance". Paper, appendix "Hyperparameter Search".
+    Each has "method", "d_beta", "f_bn", "f_fn", "adacos" and "edit_distance".
     """
     table, records = paper_table("copying-search"), []
     for row in table.rows:
@@ -301,7 +284,7 @@ def paper_search() -> list[dict]:
         features = {name: name in on for name in ("f_bn", "f_fn", "adacos")}
         for column, figure in table.row(row).items():
             method, d_beta = column.rsplit("-", 1)
-            setting = {"method": method, "d_beta": int(d_beta)} | features
+            setting = {"method": method, "d_beta": int(d_beta), **features}
             records.append(setting | {"edit_distance": figure})
     return records
 
@@ -317,22 +300,18 @@ def citation() -> str:
 
 
 def our_value(result: dict) -> float:
-    """The mean edit distance of a result that the paper's figure is to be compared with.
-
-    For ordinary embeddings that is the mean over the cells whose characters it was trained on, as
-    in the paper; over the others the answer is empty and the distance is the length.
+    """The mean edit distance to compare with the paper's: for ordinary embeddings over the cells
+    whose characters it was trained on; over the others its answer is empty.
     """
     within = result["experiment"]["embedding"]["kind"] == "learned"
     return result["result"]["mean_within_training_characters" if within else "mean_edit_distance"]
 
 
 def our_rate(result: dict, column: str) -> float | None:
-    """A figure of a result on logic; None if the evaluation has none.
+    """A figure of a result on logic, by a key of COLUMNS; None if the evaluation has none.
 
-    Args:
-        column: a key of COLUMNS. The mean over the grid weighs every cell alike, as the paper's;
-            "beyond" is the rate over the problems of its rows past the training APs; "solved" is
-            the rate of correct answers that stand for some word (ours, see `evaluation.Judged`).
+    The mean over the grid weighs every cell alike, as the paper's; "beyond" is over its problems
+    with more APs than in training; "solved" over answers that stand for some word (ours).
     """
     found = result["result"]
     if column in ("correct", "solved", "exact"):
@@ -382,10 +361,8 @@ def run_line(result: dict) -> str:
 
 
 def logic_rows(scales: tuple[str, ...] = ("paper", "lab")) -> list[list[str]]:
-    """A row for each experiment and size with results, and for each of which the paper tells.
-
-    Returns:
-        text in the order of HEAD, rates in per cent, one for each seed.
+    """A row for each experiment and size with results, and for each of which the paper tells:
+    text in the order of HEAD, rates in per cent, one for each seed.
     """
     rows = []
     for name in LOGIC_NAMES:
@@ -410,7 +387,7 @@ def logic_rows(scales: tuple[str, ...] = ("paper", "lab")) -> list[list[str]]:
 
 def markdown_table(head: tuple[str, ...], rows: list[list[str]]) -> str:
     """A Markdown table; a vertical bar inside a cell is escaped."""
-    lines = [list(head), ["---"] * len(head), *rows]
+    lines = [[cell.replace("|", "\\|") for cell in line] for line in (head, *rows)]
     return "\n".join(
-        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
+        f"| {' | '.join(line)} |" for line in (lines[0], ["---"] * len(head), *lines[1:])
     )
