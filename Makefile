@@ -92,7 +92,6 @@ doctor: $(READY)
 refresh: export ITEKIT_SCALE = lab
 refresh: $(READY)
 	$(BIN)/python -m jupyter nbconvert --to notebook --execute --inplace \
-		--ExecutePreprocessor.store_widget_state=False \
 		--NotebookExporter.preprocessors=itekit.notebooks.tidy $(NOTEBOOKS)
 
 # The exercises are handed out as they are in notebooks/, so keep your own solutions elsewhere.
