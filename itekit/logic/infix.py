@@ -2,9 +2,9 @@
 
 Precedence and associativity are Spot's. From the tightest: unary operators; U R W M, from the right
 (`a U b U c` is `a U (b U c)`); & ; xor ; | ; then -> and <-> together, from the right. Printed text
-has parentheses wherever people disagree about the order: xor beside |, U inside &. Names have no
-capitals, so that `aUb` and `X0` mean a U b and X 0, which Spot takes for names. Traces look like
-Spot's words, `a; a & b; cycle{b}` (paper, appendix "LLM Setup").
+has parentheses wherever people disagree about the order. Names have no capitals, so that `aUb` and
+`X0` mean a U b and X 0, which Spot takes for names. Traces look like Spot's words (paper, appendix
+"LLM Setup").
 """
 
 import re
@@ -40,11 +40,7 @@ _BARE = {"|&", ">&", "=&", ">|", "=|"}
 
 
 def parse_infix(text: str, language: Language = LTL) -> Formula:
-    """The formula that infix text stands for.
-
-    Raises:
-        FormulaError: not exactly one formula of the language, or one too deep or too large.
-    """
+    """The formula that infix text stands for; FormulaError if it is none of the language."""
     return _read(text, 0, len(text), language)
 
 
@@ -145,23 +141,15 @@ def trace_to_infix(trace: Trace, *, unicode: bool = False) -> str:
 
 
 def formula_from_text(text: str, language: Language = LTL) -> Formula:
-    """The formula that a person typed, in infix or in prefix notation.
+    """The formula that a person typed, in infix or in prefix notation; no text has two meanings.
 
-    No text is a formula in both with two meanings: a binary operator comes before its operands in
-    the one, and never in the other.
-
-    Raises:
-        FormulaError: it is none in either; the error of the reading that got further.
+    FormulaError if it is none in either: the error of the reading that got further.
     """
     return _either(lambda: parse_infix(text, language), lambda: parse_prefix(text, language))
 
 
 def trace_from_text(text: str) -> Trace:
-    """The trace that prefix text (`a;&ab;{b}`) or infix text (`a; a & b; cycle{b}`) stands for.
-
-    Raises:
-        FormulaError: it is none in either notation; the error of the reading that got further.
-    """
+    """The trace that prefix text (`a;&ab;{b}`) or infix text (`a; a & b; cycle{b}`) stands for."""
     return _either(lambda: parse_trace(text), lambda: parse_infix_trace(text))
 
 

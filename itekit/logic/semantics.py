@@ -41,8 +41,7 @@ def evaluate_ltl(
 ) -> dict[Formula, list[bool]]:
     """For every subformula, smallest first: at which times of prefix + cycle it holds.
 
-    A time in the cycle stands for all its repetitions: what holds there holds at each of them.
-    ValueError if the cycle is empty.
+    A time in the cycle stands for all its repetitions. ValueError if the cycle is empty.
     """
     if not cycle:
         raise ValueError("the cycle needs at least one letter")
@@ -88,9 +87,8 @@ def letters(step: Formula, names: Sequence[str]) -> list[frozenset[str]]:
 def lassos(trace: Trace, names: Sequence[str], turns: int = 1) -> Iterator[Lasso]:
     """The concrete lassos of a symbolic trace, with its cycle written out `turns` times.
 
-    A trace satisfies a formula if all its words do. One lasso that fails refutes it; that all of
-    them hold proves nothing, since a word may choose differently in every turn for ever.
-    ValueError if the trace has a proposition that is not in `names`.
+    One that fails a formula refutes it; that all satisfy it proves nothing, since a word may choose
+    differently in every turn for ever.
     """
     start = len(trace.prefix)
     for chosen in product(*[letters(s, names) for s in (*trace.prefix, *trace.cycle * turns)]):
@@ -98,10 +96,7 @@ def lassos(trace: Trace, names: Sequence[str], turns: int = 1) -> Iterator[Lasso
 
 
 def implied_by(formula: Formula, assignment: Assignment) -> bool:
-    """Whether all completions of a partial assignment make a propositional formula true.
-
-    ValueError if more than 20 propositions are left free.
-    """
+    """Whether all completions of a partial assignment make a propositional formula true."""
     values, most = assignment.as_dict(), truth_tables.LARGEST
     free = [name for name in formula.propositions if name not in values]
     if len(free) > most:
@@ -116,11 +111,8 @@ class EmptyTraceError(ValueError):
 def evaluate_symbolic(formula: Formula, trace: Trace) -> dict[Formula, list[str]]:
     """For every subformula, smallest first: its status at each time of prefix + cycle.
 
-    A time in the cycle stands for all its repetitions. Where the status is DEPENDS, a word may
-    choose differently at each of them.
-
-    Raises:
-        EmptyTraceError: a step cannot be satisfied: on no word, everything and nothing holds.
+    Where the status is DEPENDS, a word may choose differently at each repetition of the cycle.
+    EmptyTraceError if a step cannot be satisfied: on no word, everything and nothing holds.
     """
     automaton, found = _automaton(trace), {}
     for part in formula.subformulas():
@@ -134,10 +126,7 @@ def evaluate_symbolic(formula: Formula, trace: Trace) -> dict[Formula, list[str]
 
 
 def example_words(formula: Formula, trace: Trace) -> tuple[Trace | None, Trace | None]:
-    """Words of `trace` that satisfy the formula, and words that violate it; None: there are none.
-
-    EmptyTraceError as `evaluate_symbolic`.
-    """
+    """Words of a trace that satisfy a formula, and words that violate it; None for no words."""
     from itekit.logic.spot_bridge import word_to_trace
 
     automaton, found = _automaton(trace), []

@@ -75,11 +75,9 @@ def trace_automaton(trace: Trace) -> spot.twa_graph:
 def steps_automaton(
     steps: Steps, names: Mapping[str, str], bdd_dict: spot.bdd_dict
 ) -> spot.twa_graph:
-    """`trace_automaton` of steps as tokens (`read_trace`).
+    """`trace_automaton` of steps as tokens (`read_trace`), for automata that share `bdd_dict`.
 
-    Args:
-        names: the propositions' names in Spot; one that is not among them gets a name of its own.
-        bdd_dict: of the automata that it is to meet.
+    `names` are the propositions' in Spot; one that is not among them gets a name of its own.
     """
     tokens, start = steps
     automaton = spot.make_twa_graph(bdd_dict)
@@ -108,10 +106,7 @@ def _bdd(tokens: Sequence[str], leaves: Mapping[str, buddy.bdd]) -> buddy.bdd:
 
 
 def word_to_trace(word: spot.twa_word, names: Mapping[str, str] | None = None) -> str:
-    """The prefix text of the trace that a Spot word is.
-
-    `names` are the propositions' names in the text by their names in Spot; default the same.
-    """
+    """The prefix text of a Spot word; `names` are the propositions' by what Spot calls them."""
     names = names or {}
     before, _, cycle = str(word)[:-1].rpartition("cycle{")
     tokens: list[str] = []

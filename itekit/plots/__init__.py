@@ -1,13 +1,11 @@
 """Plotly figures: heatmaps, lines, matrices, trees, lassos, random vectors.
 
-Every function takes NumPy arrays (or anything that ``numpy.asarray`` takes) and plain lists, and
-returns a ``plotly.graph_objects.Figure``. `show` displays a figure in a notebook, with a static
-picture and a text alternative. Nothing here imports torch.
+Every function takes arrays and plain lists, and returns a ``plotly.graph_objects.Figure``, which
+`show` displays in a notebook with a picture and a text alternative. Nothing here imports torch.
 """
 # ruff: noqa: F401  (all names are for those who import them from here)
 
 from itekit.plots.heatmaps import (
-    copying_picture,
     edit_distance_heatmap,
     edit_distance_heatmaps,
     rate_heatmaps,

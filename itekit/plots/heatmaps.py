@@ -1,15 +1,13 @@
 """The paper's heatmaps: edit distances of copies, and rates of correct answers of logic models.
 
-Paper, section "Copying with Extendable Vocabulary", appendix "Copying Task Experiments", and
-section "Experiments", figure "heatmaps". Columns are lengths. Rows are the number of unique
-characters of a string, or of atomic propositions (APs) of a formula. Cells that can hold nothing,
-or hold no formula, are hatched; a box is around what the training data holds.
+Paper, appendix "Copying Task Experiments", and section "Experiments", figure "heatmaps". Columns
+are lengths, rows the number of unique characters of a string or of atomic propositions (APs) of a
+formula. Cells that can hold nothing are hatched; a box is around what the training data holds.
 
 Shape letters: N rows, M columns (lengths), P panels.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +21,6 @@ from itekit.plots.show import (
     colours,
     compact,
     in_legend,
-    save_png,
     style,
     subplots,
 )
@@ -82,10 +79,7 @@ def _cells(grid: np.ndarray, axes: Axes, words: str, **more: Any) -> go.Heatmap:
 def _frame(
     figure: go.Figure, place: dict, axes: Axes, empty: np.ndarray, name: str, spans: Any, line: dict
 ) -> None:
-    """The axes, the empty cells hatched under `name`, and the box of the training data.
-
-    The box covers its `spans` of rows and of columns, on a white line that stands out everywhere.
-    """
+    """The axes, the empty cells hatched, and the box around `spans` of rows and of columns."""
     rows, columns = axes
     plain = {"showgrid": False, "constrain": "domain", **place}
     figure.update_xaxes(range=edges(columns)[[0, -1]], **plain)
@@ -124,14 +118,13 @@ def edit_distance_heatmaps(
     maximum: float | None = None,
     annotate: bool = False,
 ) -> go.Figure:
-    """Edit-distance heatmaps on one colour scale. Paper, appendix "Copying Task Experiments".
+    """Edit-distance heatmaps on one colour scale, `columns` side by side.
 
     Args:
         panels: (title, grid, training_unique, training_length) of each: mean edit distances
             [N, M], NaN where there is no value, and what the training data holds, for the green
             box: a pair (lowest, highest) each, or one number for "up to it".
         lengths, uniques: increasing, of the columns [M] and the rows [N].
-        columns: heatmaps side by side.
         maximum: top of the colour scale; None: the largest value, at least 1.
         annotate: larger cells, with numbers in them up to 30 cells a side.
     """
@@ -176,24 +169,6 @@ def edit_distance_heatmap(
     return edit_distance_heatmaps([panel], annotate=True, **axes)
 
 
-def copying_picture(path: str | Path) -> Path:
-    """Write README.md's picture, the shipped heatmaps at paper size, to `path`; return it.
-
-    Raises:
-        RuntimeError: no Chrome or Chromium was found, or it does not work.
-    """
-    from itekit.results import load_result
-
-    panels = []
-    for variant in ("plain", "proposed", "randomized-positions"):
-        result = load_result(f"copying-5-10/{variant}", "paper")
-        data, axis = result["experiment"]["data"], result["result"]["axis"]
-        length = (data["minimum"], data["maximum"])
-        panels.append((variant, result["result"]["grid"], data["characters"], length))
-    figure = edit_distance_heatmaps(panels, columns=len(panels), lengths=axis, uniques=axis)
-    return save_png(figure, path)
-
-
 def _shares(correct: np.ndarray, samples: np.ndarray) -> np.ndarray:
     """Shares of correct answers, NaN where there is no formula."""
     return np.where(samples > 0, correct / np.maximum(samples, 1), np.nan)
@@ -209,14 +184,9 @@ def rate_heatmaps(
 ) -> go.Figure:
     """Heatmaps of correct answers with one colour scale; the fewer formulas, the paler a cell.
 
-    The share of correct answers of a whole row stands at its right.
-
-    Args:
-        panels: (title, samples, correct, training_propositions, training_length) of each: counts
-            [N, M] of formulas and of correct answers, and what the training data holds, as in
-            `edit_distance_heatmaps` (`itekit.results.heatmap_panel` makes one).
-        lengths, propositions: increasing, of the columns [M] and the rows [N].
-        columns: heatmaps side by side.
+    The share of correct answers of a whole row stands at its right. A panel is (title, samples,
+    correct, training_propositions, training_length), with counts [N, M] of formulas and of correct
+    answers (`itekit.results.heatmap_panel`); the rest as in `edit_distance_heatmaps`.
     """
     axes = rows, across = np.asarray(propositions, float), np.asarray(lengths, float)
     samples, correct = (np.array([panel[i] for panel in panels], float) for i in (1, 2))  # [P,N,M]

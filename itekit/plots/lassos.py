@@ -37,12 +37,9 @@ def _times(prefix: Sequence[str], cycle: Sequence[str]) -> list[str]:
 
 
 def lasso_figure(prefix: Sequence[str], cycle: Sequence[str]) -> go.Figure:
-    """The lasso: the prefix from left to right, then the cycle as a loop, run clockwise.
+    """The prefix from left to right, then the cycle as a loop, with their texts beside each time.
 
-    `prefix` and `cycle` are what is written beside each time.
-
-    Raises:
-        ValueError: an empty cycle, or more than 60 times.
+    ValueError: an empty cycle, or more than 60 times.
     """
     labels, start = _times(prefix, cycle), len(prefix)
     longest = max(map(len, labels)) * LETTER
@@ -116,13 +113,8 @@ def lasso_table(
 ) -> go.Figure:
     """Formulas as rows, times as columns; each cell says whether the formula holds at that time.
 
-    Args:
-        prefix, cycle: what is written above each time.
-        rows: each formula and its status at each time: "holds" or True, "fails" or False, or
-            "depends on the word". The first row is on top.
-
-    Raises:
-        ValueError: an empty cycle, or more than 60 times.
+    A row is a formula and its status at each time: "holds" or True, "fails" or False, or "depends
+    on the word". ValueError: an empty cycle, or more than 60 times.
     """
     steps = _times(prefix, cycle)
     labels = [html.escape(label) for label, _ in rows]
@@ -133,12 +125,8 @@ def lasso_table(
     size, figure = 0.72 * min(CELL, column), go.Figure()
     for status, (sign, fill, colour) in LOOKS.items():
         same = {status, {"holds": True, "fails": False}.get(status)}
-        places = [
-            (i, j)
-            for j, (_, found) in enumerate(rows)
-            for i, one in enumerate(found)
-            if one in same
-        ]
+        each = ((i, j, one) for j, (_, found) in enumerate(rows) for i, one in enumerate(found))
+        places = [(i, j) for i, j, one in each if one in same]
         if not places:
             continue
         x, y = zip(*places, strict=True)

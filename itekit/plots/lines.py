@@ -1,8 +1,7 @@
 """Lines: rates of correct answers, training curves, runtimes.
 
-Paper, section "Alpha-Covariance": its table of alpha-covariance by number of atomic propositions
-(APs), drawn; correct answers by number of APs, and by how often the random embeddings were drawn
-anew; section "Random embedding generation": its figure of runtimes.
+Paper, section "Alpha-Covariance": its table by number of atomic propositions (APs), drawn; section
+"Random embedding generation": its figure of runtimes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,13 +55,8 @@ def _by_propositions(figure: go.Figure, training: int | None) -> go.Figure:
 def alpha_covariance_lines(
     ours: Rates, *, paper: Rates, title: str, training: int | None = None
 ) -> go.Figure:
-    """Mean alpha-covariance of each model: {"model": {3: 0.54, 4: ...}}.
-
-    Args:
-        ours: drawn solid, with full markers.
-        paper: drawn dashed, with open markers, in the colour of the model of the same name
-            (`itekit.results.paper_alpha_covariance`).
-        training: the most APs in training; a dashed line stands behind them.
+    """Mean alpha-covariance of each model, {"model": {3: 0.54, 4: ...}}, ours and the paper's
+    (`itekit.results.paper_alpha_covariance`); a dashed line stands behind the most APs in training.
     """
     lines = _rate_lines(ours, paper, "%{x} APs", "mean alpha-covariance", title)
     return _by_propositions(lines, training)
@@ -96,9 +90,7 @@ def _series(records: Sequence[Mapping], quantity: str) -> list[tuple[int, float]
 def training_curves(runs: Mapping[str, Sequence[Mapping]], *, title: str = "") -> go.Figure:
     """Curves of one or more runs, {"run name": records}, in panels that share the step axis.
 
-    A record is a mapping with "step" and any of "loss" (drawn on a logarithmic axis),
-    "validation_loss" (points in the same panel), "scale" (AdaCos), "learning_rate"; other keys are
-    passed over. A curve with more than 800 points is thinned evenly.
+    A record has "step" and any of "loss", "validation_loss", "scale" (AdaCos), "learning_rate".
     """
     curves = [
         (panel, run, name, quantity, points)
@@ -143,10 +135,7 @@ def training_curves(runs: Mapping[str, Sequence[Mapping]], *, title: str = "") -
 
 
 def runtime_figure(runtimes: Mapping[str, tuple[Any, Any]], *, title: str = "") -> go.Figure:
-    """Seconds against counts on logarithmic axes: {"method": (counts [N], seconds [N])}.
-
-    A method that did not finish at a count has NaN there, and its line a gap.
-    """
+    """Seconds against counts on logarithmic axes: {"method": (counts [N], seconds [N])}."""
     figure = go.Figure()
     for i, (name, (counts, seconds)) in enumerate(runtimes.items()):
         colour, symbol, dash = look(i)

@@ -41,16 +41,9 @@ def embedding_matrix(
     first_interchangeable: int | None = None,
     title: str = "",
 ) -> go.Figure:
-    """The embedding matrix as a heatmap, a row a token, with the paper's parts marked.
+    """The embedding matrix U [V, D] as a heatmap, a row for each of V distinct tokens.
 
-    Args:
-        U: float [V, D].
-        tokens: V distinct names.
-        shared_dimensions: columns of the shared, learned part; a vertical line is drawn after them.
-        first_interchangeable: row of the first interchangeable token; a line is drawn above it.
-
-    Raises:
-        ValueError: another number of tokens than of rows.
+    A line is drawn after the `shared_dimensions`, and one above the row `first_interchangeable`.
     """
     matrix, shared, first = np.asarray(U, float), shared_dimensions, first_interchangeable
     rows, columns = matrix.shape
@@ -76,11 +69,7 @@ def embedding_matrix(
 
 
 def cosine_matrix(U: Any, tokens: Sequence[str]) -> go.Figure:
-    """The cosine of every two rows of U [V, D], as a V x V heatmap.
-
-    Raises:
-        ValueError: a row of zeros, which has no direction.
-    """
+    """The cosine of every two rows of U [V, D], [V, V]; ValueError for a row of zeros."""
     matrix = np.asarray(U, float)
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     if not lengths.all():
@@ -95,11 +84,7 @@ def cosine_matrix(U: Any, tokens: Sequence[str]) -> go.Figure:
 
 
 def light_rows(figure: go.Figure, lit: Collection[str]) -> go.Figure:
-    """Veil the rows of an `embedding_matrix` figure whose tokens are not lit; return it.
-
-    Only the rows of tokens that occur are ever looked up (paper, section "Embedding matrix"). The
-    tokens of lit rows are written bold, so that nothing depends on brightness alone.
-    """
+    """Veil the rows of an `embedding_matrix` figure whose tokens are not lit; lit ones are bold."""
     tokens = list(figure.data[0].y)
     across = {"type": "rect", "xref": "x domain", "x0": 0, "x1": 1, **VEIL}
     veils = [

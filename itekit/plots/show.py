@@ -61,10 +61,7 @@ TEMPLATE = go.layout.Template(
 def style(
     figure: go.Figure, *, title: str = "", width: float, height: float, **layout: Any
 ) -> go.Figure:
-    """Give `figure` the shared template, a title, a size in pixels, and `layout`; return it.
-
-    A figure is at most `WIDEST` pixels wide.
-    """
+    """Give `figure` the shared template, a title, a size (at most WIDEST), and `layout`."""
     width, height = min(round(width), WIDEST), round(height)
     figure.update_layout(template=TEMPLATE, title_text=title or None, width=width, height=height)
     return figure.update_layout({} if title else {"margin_t": 30}).update_layout(**layout)
@@ -125,8 +122,7 @@ def _browser_works() -> bool:
     """Start kaleido's server, which keeps one browser until the process ends; False if it fails.
 
     The server would wait for ever for a browser that does not start: so it is tried alone first.
-    Nothing is fetched: plotly.js is the one in the plotly package, MathJax is off. The environment
-    variable BROWSER_PATH names a Chrome or Chromium; otherwise kaleido looks in the usual places.
+    Nothing is fetched. The environment variable BROWSER_PATH names a Chrome or Chromium.
     """
     import kaleido
     from choreographer.errors import ChromeNotFoundError
@@ -144,10 +140,7 @@ def _browser_works() -> bool:
 
 
 def png_bytes(figure: go.Figure, *, scale: float = 1.0) -> bytes | None:
-    """The figure as PNG in at most 256 colours, `scale` pixels for each of its own.
-
-    None without a browser; also, with a warning (RuntimeWarning), when it does not work.
-    """
+    """The figure as PNG in at most 256 colours; None without a browser that works."""
     if not _browser_works():
         return None
     import kaleido
@@ -164,11 +157,7 @@ def png_bytes(figure: go.Figure, *, scale: float = 1.0) -> bytes | None:
 
 
 def save_png(figure: go.Figure, path: str | Path, *, scale: float = 2.0) -> Path:
-    """Write the figure to `path` as PNG, and return the path.
-
-    Raises:
-        RuntimeError: no Chrome or Chromium was found, or it does not work.
-    """
+    """Write the figure to `path` as PNG, and return the path; RuntimeError without a browser."""
     picture = png_bytes(figure, scale=scale)
     if picture is None:
         raise RuntimeError(
@@ -181,12 +170,7 @@ def save_png(figure: go.Figure, path: str | Path, *, scale: float = 2.0) -> Path
 
 
 def mime_bundle(figure: go.Figure, alt: str, *, static_picture: bool = True) -> tuple[dict, dict]:
-    """The data and the metadata of one notebook output: plotly figure, PNG if there is one, text.
-
-    The text alternative is in three places: the ``alt`` of the picture's metadata, which a
-    converter can put into the page; the plain text, for readers without pictures; the figure's
-    ``layout.meta``.
-    """
+    """The data and the metadata of a notebook output: plotly figure, PNG if there is one, text."""
     figure = go.Figure(figure)
     width, height = min(figure.layout.width or 700, WIDEST), figure.layout.height or 450
     figure.update_layout(meta={"alt": alt}, width=width, height=height)
@@ -204,19 +188,9 @@ def mime_bundle(figure: go.Figure, alt: str, *, static_picture: bool = True) -> 
 def show(figure: go.Figure, alt: str, *, static_picture: bool = True) -> None:
     """Display `figure` in a notebook as one output: interactive, and a PNG when a Chrome is found.
 
-    Outside IPython the text is printed instead. At smoke size no PNG is made.
-
-    Args:
-        figure: any plotly figure.
-        alt: one or two sentences that say what the figure shows, for readers who cannot see it.
-        static_picture: False leaves the PNG out, as behind a slider, where it would cost time at
-            each move.
-
-    Raises:
-        ValueError: `alt` is empty.
+    `alt` says what the figure shows, for readers who cannot see it; outside IPython it is printed
+    instead. There is no PNG at smoke size, nor where `static_picture` is off, as behind a slider.
     """
-    if not alt.strip():
-        raise ValueError("alt: expected a sentence that says what the figure shows, found none")
     from IPython import get_ipython
     from IPython.display import display
 

@@ -36,11 +36,7 @@ def path_text(path: Path) -> str:
 
 
 def tree_places(paths: Sequence[Path]) -> list[tuple[float, int]]:
-    """Where each node stands, (x, depth): leaves are one apart, an operator above their middle.
-
-    Raises:
-        ValueError: the paths are not those of one tree in prefix order.
-    """
+    """Where each node stands, (x, depth): leaves are one apart, an operator above their middle."""
     below: dict[Path, list[Path]] = {path: [] for path in paths}
     for path in paths[1:]:
         below.get(path[:-1], []).append(path)
@@ -84,20 +80,15 @@ def formula_tree(
     hover: Sequence[str] | None = None,
     title: str = "",
 ) -> go.Figure:
-    """The tree as a figure.
+    """The tree as a figure; ValueError for paths that are no tree, or of more than 200 nodes.
 
     Args:
-        labels: what is written in each node, in prefix order.
-        paths: the branches from the root to each node.
+        labels, paths: the text of each node, in prefix order, and its branches from the root.
         values: what is said of each node. Nodes with one value share a colour and a shape, which
             the legend names; "true", "false" and "open" always look the same.
         weights: an attention weight for each node, in place of values: the larger, the darker.
         notes: small text beside each node, such as its path.
         hover: what the pointer shows at each node; its label, path and weight if None.
-
-    Raises:
-        ValueError: paths that are no tree in prefix order, more than 200 nodes, or another number
-            of labels, values, weights, notes or hover texts than of paths.
     """
     if len(paths) > MOST_NODES:
         raise ValueError(f"a tree of {len(paths)} nodes: at most {MOST_NODES} are drawn")

@@ -24,20 +24,12 @@ def _named(points: np.ndarray, names: str = "xyz") -> dict[str, np.ndarray]:
 def random_vectors_figure(
     vectors: Any, *, labels: Sequence[str] | None = None, possible: Any = None, title: str = ""
 ) -> go.Figure:
-    """Vectors in the plane or in space, as arrows from the origin (points when there are over 60).
+    """Vectors [N, 2] or [N, 3] as arrows from the origin (points when there are over 60).
 
-    Args:
-        vectors: float [N, 2] or [N, 3].
-        labels: N names, written at the heads.
-        possible: float [P, 2] or [P, 3], the whole sampling set, drawn faintly behind.
-
-    Raises:
-        ValueError: another number of dimensions.
+    `possible`: [P, 2] or [P, 3], the whole sampling set, drawn faintly behind.
     """
     points = np.asarray(vectors, float)
     count, dimensions = points.shape
-    if dimensions not in (2, 3):
-        raise ValueError(f"vectors: expected 2 or 3 dimensions, found {dimensions}")
     flat = dimensions == 2
     figure, scatter = go.Figure(), go.Scatter if flat else go.Scatter3d
     reach = float(np.abs(points).max())
