@@ -210,7 +210,6 @@ def make_parser() -> argparse.ArgumentParser:
     add = command(search, f"{compute} --directory --dask").add_argument
     add("--workers", type=count, default=1, help="settings at a time; default: 1")
     add("--only", type=at_least(0), metavar="N", help="at most N settings")
-    add("--folder", metavar="DIR", help="of checkpoints; default: runs/search")
 
     made = command(generate, "--scale --seed --dask")
     add = made.add_mutually_exclusive_group(required=True).add_argument
@@ -254,7 +253,7 @@ def main(argv: list[str] | None = None) -> int:
     except (ValueError, OSError, ImportError) as error:
         code, said = 2, str(error)
     except KeyboardInterrupt:
-        code, said = 130, "interrupted"
+        code, said = 130, "interrupted; the same command goes on where it can"
     print(f"itekit {arguments.command}: {' '.join(said.split())}", file=sys.stderr)
     return code
 

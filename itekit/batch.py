@@ -12,15 +12,14 @@ A list is a TOML file, with a table for each run:
     parameters = { scale = "lab" }
     grid = { method = ["normal", "hypercube_vertices"], seed = [0, 1, 2] }    # six runs
 
-`grid` gives every combination of its values. A name is followed by the values of the grid,
-"search-method=normal-seed=0"; without one, the notebook's name is followed by all parameters. The
-whole list is checked before any run starts. Each writes NAME.ipynb, and NAME.log with what its
-process printed. A run is done if its output is there, made from the same cells and parameters;
-delete an output to make it again.
+`grid` gives every combination of its values, which follow the name; without a name, the notebook's
+is followed by all parameters. The whole list is checked before any run starts. Each writes
+NAME.ipynb, and NAME.log with what its process printed. A run is done if its output is there, made
+from the same cells and parameters; delete an output to make it again.
 
 On a cluster (see `itekit.workers`) workers need the folders of the notebooks and of the output
-under the same paths, and do as many runs at a time as they have threads. Runs of a worker that dies
-are done again elsewhere; those of a batch that was stopped go on to their end.
+under the same paths. Runs of a worker that dies are done again elsewhere; those of a batch that was
+stopped go on to their end.
 """
 
 import contextlib
@@ -82,13 +81,7 @@ class Outcome(NamedTuple):
 
 
 def read_list(path: str | Path, folder: str | Path, cell_timeout: float | None = None) -> list[Run]:
-    """The runs of a TOML file, with output in `folder`, all of them checked.
-
-    Raises:
-        FileNotFoundError: no such file.
-        ValueError: names the file and the run: not TOML, or not of this module's form; a notebook
-            that is not there, a parameter that it does not have, a name that is no file's name.
-    """
+    """The runs of a TOML file, with output in `folder`; ValueError names the file and the run."""
     path, folder, runs = Path(path), Path(folder).absolute(), {}
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -156,10 +149,7 @@ def _cells(notebook: dict) -> list[tuple[str, str]]:
 
 
 def execute(run: Run, threads: int | None = None, held: Sequence[int] = ()) -> Outcome:
-    """Run one notebook in a process of its own, which keeps the files `held` open, here or there.
-
-    `threads` is its OMP_NUM_THREADS; None leaves it as it is here.
-    """
+    """Run one notebook in a process of its own, which keeps the files `held` open."""
     if not (os.path.exists(run.notebook) and os.path.isdir(run.folder)):
         message = f"no {run.notebook} or {run.folder} on {platform.node()}: workers need both"
         return Outcome(run.name, FAILED, message=message)
@@ -200,15 +190,8 @@ def run_all(
 ) -> list[Outcome]:
     """Run what is not done, say how each of them ends, and return how all did, in their order.
 
-    Args:
-        runs: of `read_list`, at least one.
-        workers: how many at a time on this machine.
-        threads: of each run; default: as OMP_NUM_THREADS says, else the cores divided by
-            `workers`; on a cluster as its workers have it.
-        client: a `distributed.Client`, to run there instead of here.
-
-    Raises:
-        OSError: the folder cannot be written, or another batch is at work in it.
+    `workers` at a time here, or on the cluster of `client`. `threads` of each run: by default as
+    OMP_NUM_THREADS says, else the cores divided by `workers`; on a cluster as its workers have it.
     """
     if not (client or threads or os.environ.get(THREADS)):
         threads = max(1, cores() // workers)
@@ -257,15 +240,11 @@ def batch_command(arguments) -> int:
     """`python -m itekit batch`: run a list of notebooks; 1 if any of them failed, else 0."""
     folder = arguments.output or FOLDER / Path(arguments.list).stem
     runs = read_list(arguments.list, folder, arguments.cell_timeout)
-    with cluster(arguments.dask) if arguments.dask else contextlib.nullcontext() as client:
-        try:
-            if arguments.dry_run:
-                outcomes = planned(runs)
-            else:
-                outcomes = run_all(runs, arguments.workers, arguments.threads, client)
-        except KeyboardInterrupt:
-            print("the same command goes on; finished runs are kept", file=sys.stderr)
-            raise
+    if arguments.dry_run:
+        outcomes = planned(runs)
+    else:
+        with cluster(arguments.dask) if arguments.dask else contextlib.nullcontext() as client:
+            outcomes = run_all(runs, arguments.workers, arguments.threads, client)
     width = max(len(outcome.name) for outcome in outcomes)
     print(Outcome("run", "", "minutes", "where it failed").row(width))
     for outcome in outcomes:

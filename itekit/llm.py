@@ -1,13 +1,8 @@
 """A language model on the paper's problems: asked over HTTP, read, and judged as networks are.
 
 Paper, section "Comparison with LLMs" and appendix "LLM Setup": Llama 3.2 3B under Ollama 0.4.7,
-sampled by its defaults, seed 42. From the prompt to the result:
-
-    prompt, Question              what is asked: the paper's two prompts, the schema of the reply
-    LanguageModel, ask_all        any server that speaks OpenAI's protocol; no question put twice
-    read_answer, judge            the trace or assignment of a reply, and what it is worth
-    measure                       the marks, by `itekit.evaluation`
-    offline_model, LocalServer    a small open model (SmolLM2-135M-Instruct, Allal et al. 2025)
+sampled by its defaults, seed 42. Here any server that speaks OpenAI's protocol can be asked, or a
+small open model on this machine (SmolLM2-135M-Instruct, Allal et al. 2025).
 
 A key is read from the environment variable ITEKIT_LLM_KEY and from nowhere else; what OpenAI's
 client finds in variables of its own is sent to no server.
@@ -89,8 +84,7 @@ def prompt(task: str, formula: str) -> str:
 class Question:
     """A formula in prefix notation, as it is put to a language model.
 
-    `held_to_form` holds a trace to a JSON schema, as an assignment always is (ours): what is wrong
-    with an answer is then its meaning, never its form.
+    `held_to_form` holds a trace to a JSON schema, as an assignment always is (ours).
     """
 
     task: str
@@ -110,9 +104,8 @@ class Question:
     def schema(self) -> dict | None:
         """The JSON schema of the reply; None: any text.
 
-        The paper does not print its own. Ours has a Boolean for each proposition, none required, in
-        the order in which the formula names them: renaming the formula renames the schema and does
-        nothing else. Traces have at most 4 literals a step, 8 steps before the cycle and 4 in it.
+        Ours, for the paper prints none: a Boolean for each proposition, none required, in the order
+        of the formula. Traces have at most 4 literals a step, 8 steps before the cycle, 4 in it.
         """
         names = used_tokens(self.formula, NAMES)
         if self.task == "propositional":
@@ -132,9 +125,8 @@ class Question:
 class Sampling:
     """How the next token is drawn: Ollama's defaults, of which the paper names top-k and top-p.
 
-    All are sent, since servers assume different things. OpenAI's protocol lacks the four from
-    `top_k` on; a server that refuses them needs `extended` False. A reply is cut after
-    `max_tokens`, and is then no answer.
+    OpenAI's protocol lacks the four from `top_k` on; a server that refuses them needs `extended`
+    False. A reply is cut after `max_tokens`, and is then no answer.
     """
 
     temperature: float = 0.8
@@ -159,12 +151,9 @@ class Reply:
 
 @dataclass
 class LanguageModel:
-    """A model on a server, for any number of threads.
+    """A model on a server such as http://localhost:11434/v1 (Ollama), for any number of threads.
 
-    Attributes:
-        name, base_url: as the server calls it, and such as http://localhost:11434/v1 (Ollama).
-        timeout: seconds for one reply.
-        retries: how often a question without a reply is asked again, after growing pauses.
+    `timeout`: seconds for one reply; `retries`: how often it is asked again, after growing pauses.
     """
 
     name: str
@@ -231,10 +220,9 @@ def ask_all(
     parallel: int = 1,
     progress: str | None = None,
 ) -> list[Reply]:
-    """The reply to each question, in order, `parallel` questions at a time.
+    """The reply to each question, in order; each is kept in `folder` and not asked for again.
 
-    Each is kept in `folder` (of any number of models), and not asked for again. `progress`: words
-    beside a bar. ServerError if a question got no reply.
+    `progress`: words beside a bar. ServerError if a question got no reply.
     """
 
     def reply(question: Question) -> Reply:
@@ -256,9 +244,8 @@ def ask_all(
 def read_answer(task: str, reply: str) -> str:
     """The trace or assignment of a reply, in prefix notation with one character a token.
 
-    How the authors read replies is not told. Here a reply must be the answer and nothing else
-    ("Output the trace only"), but a code fence around it is taken away, and so is the word that
-    stands before the colon in the prompt's examples. AnswerError if it is no answer.
+    A reply must be the answer and nothing else, but a code fence around it is taken away, and so is
+    the word before the colon in the prompt's examples. AnswerError if it is no answer.
     """
     label, fence = r"(?i)\A(trace|assignment)\s*:\s*", r"`{1,3}(?:[a-z]*\n)?([^`]*)`{1,3}"
     text = re.sub(label, "", reply.strip())
@@ -335,15 +322,8 @@ def measure(
 ) -> dict:
     """Evaluate a language model on one task: the result as JSON, with its provenance.
 
-    The problems are those of our own networks, but fewer, for a reply takes seconds: the test
-    split, the grid, and renamings within the training vocabulary. Replies are kept in KEEP, so that
-    an evaluation that was interrupted goes on.
-
-    Args:
-        server: what answers, in words.
-        held_to_form: hold traces to a JSON schema (ours).
-        effort: how many problems, where not as many as the scale has (EFFORTS).
-        parallel: questions that are asked at a time.
+    The problems are the first of those of our own networks, as many as `effort` or EFFORTS says.
+    Replies are kept in KEEP, so that an interrupted evaluation goes on. `server`: what answers.
     """
     started, made = time.perf_counter(), experiment(f"{PREFIXES[task]}/proposed", scale)
     effort, name = EFFORTS[made.scale] | (effort or {}), _name(model.name, task, held_to_form)
@@ -434,12 +414,7 @@ def offline_model() -> Path:
 
 
 class LocalServer:
-    """llama.cpp's server in threads of this process, on a free port of the loopback address.
-
-    Args:
-        model: a GGUF file.
-        threads: of the CPU. On a busy machine fewer are faster: llama.cpp's wait for each other.
-    """
+    """llama.cpp's server of a GGUF file in threads of this process, on a free local port."""
 
     def __init__(self, model: Path, threads: int = 1):
         self.model, self.name, self.threads = model, model.stem, threads

@@ -3,9 +3,8 @@
 papermill takes a mistyped parameter without a word, and `-p train false` as a text, which is true.
 `run_notebook` compares names and types with the notebook's `parameters` cell before it starts;
 `guard_parameters`, called by the cell after that one, does the same when papermill itself is used.
-
-As a pytest plugin (`pytest -p itekit.notebooks --nbval-lax ...`) this module gives nbval kernels
-that several processes can start at the same time.
+As a pytest plugin (`pytest -p itekit.notebooks --nbval-lax ...`) this module lets nbval start
+several kernels at the same time.
 """
 
 import ast
@@ -54,10 +53,7 @@ def known_parameters(path: str | Path) -> dict:
 
 
 def check_values(known: dict, given: dict, where: str) -> None:
-    """Raise ValueError unless each name in `given` is known and fits its default's type.
-
-    A default of None takes any value, and a float an int.
-    """
+    """Raise ValueError unless each name in `given` is known and fits its default's type."""
     for name, value in given.items():
         if name not in known:
             raise ValueError(f"{where} has no parameter {name!r}; known: {', '.join(known)}")
@@ -79,8 +75,7 @@ def check_parameters(path: str | Path, parameters: dict) -> None:
 def guard_parameters() -> None:
     """Raise ValueError when papermill injected what the `parameters` cell does not take.
 
-    papermill's injected cell begins with "# Parameters" and runs just after the `parameters` cell,
-    this function's caller next. Outside papermill there is nothing to check.
+    Its injected cell begins with "# Parameters" and runs just after the `parameters` cell.
     """
     from IPython import get_ipython
 
@@ -92,10 +87,8 @@ def guard_parameters() -> None:
 
 
 def private_sockets() -> dict:
-    """Options for a kernel manager whose kernel talks through sockets in the file system.
-
-    A kernel's ports are chosen before it opens them; where another process takes one in between,
-    the kernel dies before its first answer.
+    """Options for a kernel manager whose kernel talks through sockets in the file system: a port
+    that is chosen for a kernel may be taken by another process before it opens it.
     """
     from jupyter_core.paths import jupyter_runtime_dir
 
@@ -122,12 +115,8 @@ def run_notebook(
 ) -> Path:
     """Execute a notebook in its own folder and write the executed copy to `output`.
 
-    A run that fails or is interrupted leaves what it had as `NAME.failed.ipynb`.
-
-    Raises:
-        ValueError: before the start: a wrong parameter or scale; a file that is no notebook.
-        OSError: no such notebook, or a full disk.
-        RuntimeError: a cell failed, took too long, or its kernel died; names the cell.
+    A run that fails or is interrupted leaves what it had as `NAME.failed.ipynb`; RuntimeError names
+    the cell. ValueError before the start: a wrong parameter or scale; a file that is no notebook.
     """
     import papermill
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
@@ -174,10 +163,7 @@ def unfinished_cell(path: Path) -> str:
 
 
 def tidy(notebook, resources):
-    """A preprocessor of nbconvert: take out what changes from run to run without a meaning.
-
-    That is execution times, the interpreter's version, and views of panels, which need a kernel.
-    """
+    """A preprocessor of nbconvert: take out times, versions and panels, which need a kernel."""
     notebook.metadata = type(notebook)(kernelspec=KERNEL, language_info={"name": "python"})
     for cell in notebook.cells:
         for key in ("execution", "papermill", "ExecuteTime"):
@@ -201,10 +187,7 @@ def draw(notebook, resources):
 
 
 def write_page(executed: str | Path, page: str | Path) -> Path:
-    """Write an executed notebook as one HTML file by nbconvert; plotly figures stay interactive.
-
-    Only formulas need a network (MathJax); without one they stand there as LaTeX.
-    """
+    """Write an executed notebook as one HTML file by nbconvert; plotly figures stay interactive."""
     from nbconvert.exporters import HTMLExporter
 
     # require.js would hide plotly.js from figures

@@ -4,10 +4,9 @@ Paper, appendices "Hyperparameter Search" and "Sensitivity to randomness in embe
 random vectors × d_beta × which of f_bn, f_fn and AdaCos are on, and two baselines; each with at
 least three seeds. `lab` is a part of that table with shorter trainings; `smoke` is what tests run.
 
-data/results/copying-search-SCALE.json is a list with a record for each finished setting: the fields
-of `Setting`, "edit_distance" (the mean over the validation grid and all draws), and "result",
-"experiment", "trained" and "evaluated" as in the other result files. A training in progress has a
-folder with its checkpoint, so that one that was killed goes on there.
+data/results/copying-search-SCALE.json has a record for each finished setting: the fields of
+`Setting`, "edit_distance" (the mean over the validation grid and all draws), and what other result
+files have. A training in progress has a folder, so that one that was killed goes on there.
 """
 
 import shutil
@@ -51,11 +50,7 @@ SIZES = {  # what differs from copying-5-10/proposed of that scale
 
 @dataclass(frozen=True)
 class Setting:
-    """One training of the search: what is on, and its seed.
-
-    `method` is one of `random_vectors.METHODS` with a random part of `d_beta` numbers, or one of
-    BASELINES, which have none (`d_beta` 0); ValueError otherwise.
-    """
+    """One training of the search: a method of METHODS, or one of BASELINES with `d_beta` 0."""
 
     method: str
     d_beta: int
@@ -73,7 +68,7 @@ class Setting:
 
     @classmethod
     def of(cls, record: Mapping) -> "Setting":
-        """The setting that a record is about; of seed 0 where the record tells none."""
+        """The setting that a record is about."""
         return cls(**{f.name: record[f.name] for f in fields(cls) if f.name in record})
 
     @property
@@ -111,8 +106,7 @@ class Setting:
 def search_settings(scale: str | None = None) -> tuple[Setting, ...]:
     """All settings of the search at a scale: those with random parts first, then the baselines.
 
-    Paper size: 15 columns × 6 rows × 3 seeds = 270 (the paper, with three seeds or more, has 277),
-    and 2 baselines × 3 rows × 3 seeds = 18, which the paper does not count.
+    Paper size: 15 columns × 6 rows × 3 seeds = 270 (the paper has 277), and 18 of baselines.
     """
     scale = resolve_scale(scale)
     if scale == "smoke":
@@ -174,9 +168,7 @@ def run_setting(
 ) -> dict:
     """Train a setting, or go on with it, and evaluate it: the record.
 
-    `folder`/SLUG then holds the record alone, in case that whoever asked for it is gone. `device`:
-    "cpu" or "cuda", None takes cuda where there is one; `threads`: of the CPU, None leaves torch as
-    it is. Raises as `Trainer.run`.
+    `folder`/SLUG then holds the record alone, in case that whoever asked for it is gone.
     """
     if threads:
         torch.set_num_threads(threads)
@@ -213,11 +205,8 @@ def search(
         directory: of the file with the records.
         folder: of the trainings in progress; a cluster's workers share it, or start anew.
         workers: settings at a time, each in a process; 1: in this one.
-        client: of a Dask cluster (`workers.cluster`), whose workers take their place.
-        device, threads: see `run_setting`; one thread where there are several workers.
-
-    ValueError: as `load_search`; or a cluster's workers have several threads, where two networks
-    would share torch's random numbers. BlockingIOError: another search is at work in the folder.
+        client: of a Dask cluster (`workers.cluster`), whose workers have one thread each.
+        device, threads: None: cuda where there is one; one thread where there are several workers.
     """
     scale, folder = resolve_scale(scale), Path(folder).absolute()
     options = {"device": device, "threads": threads or (1 if workers > 1 else None)}
@@ -244,8 +233,7 @@ def search_command(arguments) -> int:
     print(f"{count} settings at {scale} size, {count - left} done before", flush=True)
     with cluster(arguments.dask) if arguments.dask else nullcontext() as client:
         options = {key: getattr(arguments, key) for key in ("only", "workers", "device", "threads")}
-        options |= {"directory": directory, "folder": arguments.folder or FOLDER, "client": client}
-        for setting, outcome in search(scale, **options):
+        for setting, outcome in search(scale, directory=directory, client=client, **options):
             line = f"{setting.column:22} {setting.on:18} seed {setting.seed}"
             if isinstance(outcome, dict):
                 left -= 1

@@ -1,10 +1,9 @@
 """Random formulas by Spot's generators, and which of them a recipe takes.
 
-LTL (paper, section "LTL Solving"; DeepLTL's LTLRandom35): false, true, not, next, until and and,
-each of weight 1, and so is each atomic proposition (AP). Propositional logic (paper, appendix
-"Experimental Setup"; PropRandom35): false, true, not, and, or of weight 1, equivalence and
-exclusive or of weight 0.5. Nothing is simplified on purpose, but some formulas Spot never builds,
-such as `&aa`, `!!a` and `&1a`: a random tree of 35 nodes makes a formula of 18 tokens on average.
+The weights are those of the paper, section "LTL Solving" and appendix "Experimental Setup"
+(DeepLTL's LTLRandom35 and PropRandom35). Nothing is simplified on purpose, but some formulas Spot
+never builds, such as `&aa`, `!!a` and `&1a`: a random tree of 35 nodes makes a formula of 18 tokens
+on average.
 
 Spot draws from one global sequence of random numbers, and orders the operands of a conjunction by
 the age of the formulas in the process. So formulas are drawn in batches, each from a seed of its
@@ -35,10 +34,7 @@ _BOOLEAN_WEIGHTS = "false=1,true=1,not=1,and=1,or=1,xor=0.5,equiv=0.5,implies=0"
 
 
 def random_formulas(*args, limit: int | None = None, **options) -> Iterator[str]:
-    """The formulas of `candidates`; the end comes after `limit` trees, if there is one.
-
-    What is asked for may not exist: a limit is needed where few or no formulas fit.
-    """
+    """The formulas of `candidates`; the end comes after `limit` trees, for perhaps none fits."""
     return (text for text in islice(candidates(*args, **options), limit) if text is not None)
 
 
@@ -56,25 +52,19 @@ def candidates(
     """For each random tree, without end, the prefix text of its formula, None if it does not fit.
 
     The order depends on the arguments alone; the same formula may come again. Every size of the
-    *tree* from low to high is equally likely; the formula may be smaller. `fitting` leaves out
-    formulas that are too small; if only one size fits, larger trees are drawn too, up to twice that
-    size: more of their formulas have it.
+    *tree* from low to high is equally likely; the formula may be smaller.
 
     Args:
-        language: LTL or PROPOSITIONAL.
-        propositions: the number of APs, called a, b, ...
+        propositions: the number of atomic propositions (APs), called a, b, ...
         sizes: low and high, in nodes of the tree, which are tokens of the formula.
-        seed: 0 or more.
-        fitting: only formulas of low to high tokens.
+        fitting: only formulas of low to high tokens; if only one size fits, larger trees are drawn
+            too, up to twice that size: more of their formulas have it.
         all_propositions: only those in which all of the APs occur; implies `fitting`.
         alphabet: draw from so many APs, and keep formulas in which at most `propositions` of them
             occur; implies `fitting` and `rename_sorted`. Formulas of one shape stay equally likely,
             and where they are to have many APs and few leaves, they are found much sooner.
         rename_sorted: rename the APs of each formula to a, b, ... in their sorted order, as the
             authors do in their sets with 10 APs.
-
-    Raises:
-        ValueError: a number out of range.
     """
     low, high = sizes
     if not (1 <= low <= high and 1 <= propositions <= (alphabet or propositions) and seed >= 0):
@@ -107,10 +97,7 @@ def candidates(
 
 
 def _nameless_last(tokens: Sequence[str]) -> list[str]:
-    """The formula with the operands of conjunctions that hold no proposition last, sorted.
-
-    The order of the others is Spot's.
-    """
+    """The formula with the operands of conjunctions that hold no proposition last, sorted."""
 
     def conjunction(operands: list[list[str]]) -> list[str]:
         """As tokens, nested to the left as Spot prints it."""
@@ -143,13 +130,8 @@ class Drawing:
 
     Drawing is cheap and happens in one process, so that the formulas are the same whatever number
     of workers makes the labels. It goes in rounds: each draws what is missing, and formulas that
-    turn out to have no label are replaced in the next.
-
-    Attributes:
-        counts: formulas that are "over quota" or "duplicates", and of the rest, by outcome,
-            "unsatisfiable", "tautology", "time-out", "traces with 0" and "kept".
-        kept: for each stratum, the pairs of a formula and its label, in the order drawn.
-        time_outs: formulas that ran out of time.
+    turn out to have no label are replaced in the next. `counts` says what became of all formulas,
+    `kept` has the pairs of each stratum in the order drawn.
     """
 
     def __init__(self, recipe: Recipe):

@@ -1,11 +1,9 @@
 """From a recipe to files: formulas drawn here, labels made by workers on all cores.
 
 The formulas, their order and the split depend on the recipe alone; labels come back in the order of
-the formulas, and each is a line of a file in the output folder as soon as it is there. So the set
-is the same for any number of workers, on one machine or on a cluster, and also after a run was
-killed: the same command goes on after the last whole line. Only time-outs depend on the machine; a
-manifest lists them, and `regenerate` takes exactly these, so that a set can be made again
-elsewhere.
+the formulas, and each is a line of a file as soon as it is there. So the set is the same for any
+number of workers, and also after a run was killed: the same command goes on after the last whole
+line. Only time-outs depend on the machine; a manifest lists them, and `regenerate` takes these.
 """
 
 import hashlib
@@ -54,19 +52,10 @@ def generate(
     progress: str | None = None,
     time_outs: list[str] | None = None,
 ) -> Path:
-    """Make a set; returns its folder, which holds a file for each split and manifest.json.
+    """Make a set; returns its folder (default: runs/sets/NAME-SCALE), whose content is replaced.
 
-    Args:
-        output: the folder; default: runs/sets/NAME-SCALE. What it holds is replaced.
-        workers, client: where labels are made, see `workers.Pool`.
-        progress: "text" for a progress bar.
-        time_outs: the formulas that are to run out of time; all others get what time they need.
-
-    Raises:
-        TaskError: a label could not be made; the message names the formula.
-        BlockingIOError: another process is making this set.
-        RuntimeError: a formula ran out of time that is not in `time_outs`.
-        MissingSetError: the set that this one derives from is not there.
+    `workers`, `client`: where labels are made, see `workers.Pool`. `time_outs`: the formulas that
+    are to run out of time; all others get what time they need, RuntimeError if that is too much.
     """
     output = Path(output or OWN / folder_name(recipe))
     if isinstance(recipe, Derivation):
@@ -103,15 +92,9 @@ def generate(
 
 
 def regenerate(manifest: Path, output: Path | None = None, **options) -> Path:
-    """Make a set again from its manifest, with the time-outs listed there; compare the files.
+    """Make a set again from its manifest, with the time-outs listed there, and compare the files.
 
-    Args:
-        manifest: the file, or the folder that it is in.
-        output, options: as for `generate`.
-
-    Raises:
-        RuntimeError: a file came out different; the message names it and the tools' versions.
-        ValueError: not a manifest, or `output` is its folder.
+    `output`, `options`: as for `generate`. RuntimeError names a file that came out different.
     """
     wanted = read_manifest(manifest)
     try:
@@ -132,10 +115,9 @@ def regenerate(manifest: Path, output: Path | None = None, **options) -> Path:
 
 
 def sample(name: str, scale: str | None, count: int) -> dict[str, list[Pair]]:
-    """Split -> pairs of a small ltl35 or prop35, made once and kept in runs/sets.
+    """Split -> pairs of a small ltl35 or prop35, made by the fast method and kept in runs/sets.
 
-    It has about `count` pairs, the same number of each size that the whole set has in full; labels
-    come from the fast method.
+    It has about `count` pairs, the same number of each size that the whole set has in full.
     """
     whole = preset(name, scale)
     (stratum,) = whole.strata
@@ -151,8 +133,7 @@ def sample(name: str, scale: str | None, count: int) -> dict[str, list[Pair]]:
 def _answers(path: Path, key: str) -> Iterator[tuple[BinaryIO, Iterator[str]]]:
     """A file of answers, one a line, open for more, and those that it holds already.
 
-    Its first line says what decides the answers, so that a changed recipe or another version of a
-    tool never finds answers that are not its own. A last line that is not whole is taken off.
+    Its first line says what decides the answers. A last line that is not whole is taken off.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     with open(descriptor, "r+b", buffering=0) as file:

@@ -33,14 +33,13 @@ class Stratum:
     """Different formulas from one random source.
 
     Attributes:
-        propositions: APs that are drawn from.
         low, high: smallest and largest size (number of tokens).
         count: how many labelled formulas are wanted.
         tries: candidates that are drawn at most; what is missing then stays missing.
         cap: at most so many formulas of a size; None: any number.
         full_from: the stratum is also full when all sizes from this one on have `cap` formulas.
         largest_tree: size of the largest random tree, which Spot may make smaller; default `high`.
-        all_propositions, alphabet: see `candidates.random_formulas`.
+        propositions, all_propositions, alphabet: see `candidates.candidates`.
     """
 
     propositions: int
@@ -60,18 +59,12 @@ class Recipe:
     """Everything that decides a set, up to which formulas run out of time.
 
     Attributes:
-        name, scale: what it is called; scale is "smoke", "lab" or "paper".
         task: "ltl" or "propositional".
         method: how labels are made: the second argument of the task's `solve`.
-        strata: the sources, in order.
         splits: names and per cent, in order; the last split takes what is left.
         sorted_names: rename each formula's APs to a, b, ... in their sorted order.
         cpu_seconds: limit for the label of one formula.
         suffix: of the files, one of SUFFIXES.
-        seed: of the random formulas and of the order; 0 or more.
-
-    Raises:
-        ValueError: an unknown task, or names that cannot be those of files.
     """
 
     name: str
@@ -107,12 +100,8 @@ class Recipe:
 class Derivation:
     """A set made from another one's pairs, without new formulas.
 
-    Attributes:
-        name: what it is called.
-        kind: "limited" keeps the first tenth of the training split, and the other splits whole;
-            "perturbed" renames the APs of every pair so that they appear in the label in the order
-            a, b, c, ...
-        source: the recipe of the other set, which gives scale, seed, task and suffix.
+    "limited" keeps the first tenth of the training split, and the other splits whole; "perturbed"
+    renames the APs of every pair so that they appear in the label in the order a, b, c, ...
     """
 
     name: str
@@ -194,11 +183,7 @@ def quota(count: int, share: float, first: int, high: int) -> int:
 
 
 def preset(name: str, scale: str | None = None, seed: int = 0) -> Recipe | Derivation:
-    """The set `name` at a scale (default: ITEKIT_SCALE, else lab).
-
-    Raises:
-        ValueError: an unknown name or scale, or a negative seed.
-    """
+    """The set `name` at a scale (default: ITEKIT_SCALE, else lab)."""
     scale = resolve_scale(scale)
     if name not in _SETS:
         raise ValueError(f"unknown set {name!r}: expected one of {', '.join(NAMES)}")

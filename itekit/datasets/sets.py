@@ -1,9 +1,8 @@
 """Sets of solved problems: how they are found, read and written.
 
 A set is a folder NAME-SCALE with a file for each split and a manifest.json; sets are shipped in
-data/sets or generated in runs/sets. A file is in the text format of DeepLTL: a formula in prefix
-notation on one line, its label (a trace or an assignment) on the next, and so on; UTF-8, plain or
-compressed, as its suffix says. Writing the same pairs always gives the same bytes.
+data/sets or generated in runs/sets. A file is in the text format of DeepLTL, plain or compressed: a
+formula in prefix notation on one line, its label (a trace or an assignment) on the next, and so on.
 """
 
 import gzip
@@ -27,12 +26,7 @@ class MissingSetError(FileNotFoundError):
 
 
 def find_set(name: str, scale: str | None = None, seed: int = 0) -> Path:
-    """The folder of a set: the shipped one, else one generated here.
-
-    Raises:
-        MissingSetError: there is none.
-        ValueError: an unknown name or scale.
-    """
+    """The folder of a set: the shipped one, else one generated here, else MissingSetError."""
     recipe = preset(name, scale, seed)
     for folder in (SHIPPED, OWN):
         if (folder / folder_name(recipe) / MANIFEST).exists():
@@ -45,13 +39,9 @@ def find_set(name: str, scale: str | None = None, seed: int = 0) -> Path:
 
 
 def read_set(name: str, scale: str | None = None, *, seed: int = 0) -> dict[str, list[Pair]]:
-    """Split -> (formula, label) pairs of a set.
+    """Split -> (formula, label) pairs of a set; MissingSetError if it is not there.
 
     A limited or perturbed set that is not there is derived from its source on the spot.
-
-    Raises:
-        MissingSetError: the set is not there.
-        ValueError: an unknown name or scale; a file is damaged, or is not the manifest's.
     """
     recipe = preset(name, scale, seed)
     try:
@@ -63,12 +53,7 @@ def read_set(name: str, scale: str | None = None, *, seed: int = 0) -> dict[str,
 
 
 def read_folder(folder: Path) -> dict[str, list[Pair]]:
-    """Split -> pairs of the set in a folder.
-
-    Raises:
-        ValueError: a file is damaged, or is not the one of the manifest (by its checksum).
-        OSError: a file cannot be read.
-    """
+    """Split -> pairs of the set in a folder; ValueError if a file is not the manifest's."""
     pairs = {}
     for name, entry in read_manifest(folder)["files"].items():
         path = Path(folder) / entry["file"]
@@ -81,12 +66,7 @@ def read_folder(folder: Path) -> dict[str, list[Pair]]:
 
 
 def read_manifest(path: Path) -> dict:
-    """A manifest, from its file or from the folder that it is in.
-
-    Raises:
-        ValueError: not a manifest, or one that names a file of another folder.
-        OSError: the file cannot be read.
-    """
+    """A manifest, from its file or from the folder that it is in; ValueError if it is none."""
     path = Path(path) / MANIFEST if Path(path).is_dir() else Path(path)
     manifest = read_json(path, dict)
     try:
@@ -104,14 +84,8 @@ def read_pairs(path: Path, task: str, *, propositions: Collection[str] | None = 
 
     DeepLTL's spellings `<->` and `xor` become `=` and `^`.
 
-    Args:
-        task: "ltl" (labels are traces) or "propositional" (labels are assignments).
-        propositions: the names that may stand in the file; any if None.
-
-    Raises:
-        ValueError: names file and line: a line that is no formula or label, a formula without its
-            label, an empty file, a damaged archive.
-        OSError: the file cannot be read.
+    `task` is "ltl" (labels are traces) or "propositional" (labels are assignments); `propositions`
+    are the names that may stand in the file. ValueError names file and line.
     """
     from itekit.logic.traces import read_trace
     from itekit.logic.truth_tables import parse_assignment
@@ -138,12 +112,7 @@ def read_pairs(path: Path, task: str, *, propositions: Collection[str] | None = 
 
 
 def read_text(path: Path) -> str:
-    """The text of a file, decompressed as its suffix says.
-
-    Raises:
-        ValueError: a damaged or truncated archive, or text that is not UTF-8.
-        OSError: the file cannot be read.
-    """
+    """The text of a file, decompressed as its suffix says; ValueError if it is damaged."""
     unpack = {".gz": gzip.decompress, ".xz": lzma.decompress}.get(Path(path).suffix, bytes)
     content = Path(path).read_bytes()
     try:
@@ -159,8 +128,7 @@ def read_text(path: Path) -> str:
 def write_pairs(path: Path, pairs: list[Pair]) -> str:
     """Write (formula, label) pairs, atomically, compressed as the file's suffix says.
 
-    Returns what was written, before compression. Raises ValueError for empty text, or text of more
-    than one line; OSError.
+    Returns what was written, before compression; ValueError for what is not one line of text.
     """
     for line in (line for pair in pairs for line in pair):
         if line.splitlines() != [line]:

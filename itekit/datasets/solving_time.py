@@ -78,7 +78,7 @@ def _warm_up() -> None:
 def cell_statistics(times: Sequence[float | str]) -> dict[str, float | None]:
     """(Upper) median, upper quartile and share of time-outs of a cell's times, TIME_OUT among them.
 
-    A quantile that falls on a time-out is None: all that is known is that it is above the limit.
+    A quantile that falls on a time-out is None.
     """
     known = [np.inf if found == TIME_OUT else found for found in times]
     quantiles = np.sort(known)[[len(known) // 2, -(-3 * (len(known) - 1) // 4)]]
@@ -88,20 +88,10 @@ def cell_statistics(times: Sequence[float | str]) -> dict[str, float | None]:
 
 
 def measure(scale: str | None = None, seed: int = 0, *, progress: str | None = None) -> dict:
-    """The times of a whole grid of GRIDS, as a JSON value, one formula at a time.
+    """The times of a whole grid of GRIDS, one formula at a time, as a JSON value.
 
-    Args:
-        scale: default: ITEKIT_SCALE, else "lab".
-        progress: "text" for a progress bar.
-
-    Returns:
-        "scale", "seed", "grid"; "formulas": how many each cell has; and for each translation
-        "median", "upper_quartile" and "time_outs", each with a row for each AP count and a column
-        for each length, None where there is no value (see `cell_statistics`).
-
-    Raises:
-        ValueError: an unknown scale, or a negative seed.
-        TaskError: a formula could not be solved; the message names it.
+    "formulas" says how many each cell has, and each translation has "median", "upper_quartile" and
+    "time_outs": a row for each AP count, a column for each length, None where there is no value.
     """
     scale = resolve_scale(scale)
     grid = GRIDS[scale]
@@ -145,12 +135,7 @@ def result_path(scale: str, seed: int = 0, directory: Path | None = None) -> Pat
 
 
 def load_solving_time(scale: str = "lab", seed: int = 0) -> dict:
-    """A shipped result: what `measure` returns, and under "measured" where it comes from.
-
-    Raises:
-        FileNotFoundError: there is none; the message says the command that makes it.
-        ValueError: the file is damaged.
-    """
+    """A shipped result of `measure`; FileNotFoundError says the command that makes it."""
     path = result_path(scale, seed)
     if not path.exists():
         command = f"python -m itekit solving-time --scale {scale} --seed {seed}"
