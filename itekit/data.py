@@ -83,7 +83,7 @@ class Batch:
 
 
 def with_end(tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Close each row with the end token and pad: int64 [N, L] -> [N, L + 1], or less if all short.
+    """Close each row with the end token and pad: [N, L] -> int64 [N, L + 1], or less if all short.
 
     Args:
         tokens: identifiers; what stands beyond a row's length does not matter.
@@ -153,7 +153,7 @@ def encode_texts(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[np.ndarr
 
 
 def canonical_pair(pair: Pair, vocabulary: Vocabulary) -> Pair:
-    """A problem renamed by first appearance in its formula, its label with it."""
+    """A problem renamed by first appearance in its formula, then in its label."""
     names = vocabulary.interchangeable[0]
     return canonical_renaming(pair[0] + pair[1], names, names).apply_pair(*pair)
 

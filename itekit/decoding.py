@@ -1,9 +1,9 @@
 """Greedy and beam-search decoding, all sources of a batch in parallel, and networks as solvers.
 
 Logits are the model's own: unscaled cosines where it normalises its features. Sequences that have
-produced the end token (for beams: sources that are settled) leave the batch, once an eighth of it
-has finished, for leaving copies what is kept of the others. On a GPU, where looking means waiting,
-that is looked at every few steps.
+produced the end token (for beams: sources that are settled) stay in the batch until an eighth of it
+has finished, because removing rows copies what is kept of the others. On a GPU, where looking means
+waiting, that is looked at every few steps.
 
 Shape letters: B sources, K beams, R rows (B, or B × K), S source length, T length limit, D model,
 H heads, V vocabulary.
@@ -25,8 +25,8 @@ from itekit.vocabulary import Vocabulary
 
 END, START = Vocabulary.end_id, Vocabulary.start_id
 GOING = 0.875  # rows leave the batch once no more of it than this goes on
-LOOK_EVERY = 1, 16  # steps between looks at what has finished: on a CPU, on a GPU
-DECODED = 2**13, 2**19  # formulas × beams × length decoded at once: what a CPU's cache holds
+LOOK_EVERY = 1, 16  # (CPU, GPU): steps between looks at what has finished
+DECODED = 2**13, 2**19  # (CPU, GPU): formulas × beams × length decoded at once
 TEST_SEED = 1_000_003  # of the draws of U at evaluation
 
 
@@ -131,7 +131,8 @@ def beam(
 
     Returns:
         tokens int64 [B, K, limit], best first, without the end token, padded with 0; and scores
-        float [B, K]. Sequences that reached the limit stand only where none finished.
+        float [B, K]. Sequences that reached the limit stand only where none finished; where
+        some did, but fewer than K, the rest is empty, with the score minus infinity.
     """
     if size < 1:
         raise ValueError(f"the beam size must be 1 or more, found {size}")
@@ -178,6 +179,7 @@ def beam(
             x[rows] for x in state
         )
     none = finished_scores[:, :1].isinf()  # at the limit: take what there is
+    finished = finished.masked_fill(finished_scores.isinf()[..., None], 0)
     found[active] = torch.where(none[..., None], prefixes, finished)
     found_scores[active] = torch.where(none, scores / limit, finished_scores)
     return found, found_scores
@@ -270,14 +272,15 @@ class Solver:
                 one = self.beams == 1
                 tokens = greedy(*given)[:, None] if one else beam(*given, self.beams)[0]
                 for rows in tokens.tolist():
-                    texts = ([i for i in row if i > END] for row in rows)
-                    found.append(["".join(self.vocabulary.decode(text)) for text in texts])
+                    ids = [[i for i in row if i > END] for row in rows]
+                    texts = ["".join(self.vocabulary.decode(row)) for row in ids]
+                    found.append(texts[:1] + [text for text in texts[1:] if text])
                 bar.update(len(part))
         return found
 
     @torch.no_grad()
     def loss(self, pairs: Sequence[Pair]) -> float:
-        """Mean cross-entropy of the unscaled logits on the labels of some problems."""
+        """Mean cross-entropy of the unscaled logits on the labels of problems, for one draw."""
         packed = problems(self.experiment, pairs, self.vocabulary)
         total, count = 0.0, 0
         order = packed.source_lengths.argsort(kind="stable")

@@ -148,7 +148,7 @@ class AlphaRenamingEmbedding(LearnedEmbedding):
 
 @dataclass(frozen=True)
 class EmbeddingConfig:
-    """Which maker of U, one of `KINDS`, and its settings; but for f_fn only the first has them."""
+    """Which maker of U, one of `KINDS`; f_fn is for all, the other settings for dual_part alone."""
 
     kind: str = "dual_part"
     method: str = "hypercube_vertices"

@@ -201,9 +201,9 @@ def evaluate_logic(network: Network, keep: Path | None = None, progress: bool = 
 
     "test", verdicts on the test split of the set without perturbation or limit; "generalization",
     counts over the grid, of problems of the larger vocabulary; "alpha_covariance_training" and
-    "alpha_covariance", by number of propositions in both vocabularies (None for the larger one
-    where the network cannot read it). In the folder `keep` finished parts are kept, so that an
-    interrupted evaluation goes on from there.
+    "alpha_covariance", by number of propositions, in the vocabulary of training and in the larger
+    one (None for ordinary embeddings, which have the one of training alone). In the folder `keep`
+    finished parts are kept, so that an interrupted evaluation goes on from there.
     """
     made = network.experiment
 

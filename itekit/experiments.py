@@ -104,7 +104,7 @@ class Experiment:
 
     # Settings of the evaluation alone: two runs that differ in them have the same weights.
     EVALUATION: typing.ClassVar[tuple[str, ...]] = ("draws",)
-    operands: typing.ClassVar[tuple[int, ...]] = ()  # of each fixed token, for tree positions
+    operands: typing.ClassVar[tuple[int, ...]] = ()  # of each token that is not interchangeable
 
     def __post_init__(self):
         if self.adacos and not self.embedding.f_fn:

@@ -31,8 +31,9 @@ class AdaCos(nn.Module):
     """Cross-entropy of s × cosines, with the adaptive scale s of AdaCos.
 
     In training mode each call first updates s from the batch:
-    s = ln(B_avg) / cos(min(π/4, median target angle)), where B_avg is the mean over tokens of
-    Σ exp(s_previous × cosine) over the classes other than the target. In evaluation mode the last
+    s = ln(B_avg) / cos(min(π/4, median target angle)), kept within [0.01, 100], where B_avg is the
+    mean over tokens of Σ exp(s_previous × cosine) over the classes other than the target, and the
+    median is the lower one. In evaluation mode the last
     s is used. s is a buffer: it is saved with the model.
 
     Args:

@@ -1,9 +1,9 @@
 """The encoder-decoder transformer (Vaswani et al. 2017; paper, section "Experiments").
 
-Post-layer-norm, ReLU, no final norm. Positions are RoPE (Su et al. 2021) or, for formulas, tree
-positions (Shiv and Quirk 2019) in the encoder and RoPE in the decoder, there in cross-attention
-too. The embedding matrix U is an argument, not a part of the model: its rows, times √D, are the
-inputs of both sides, and the features are projected on U (three-way weight tying; paper, section
+Post-layer-norm, ReLU, no final norm. Positions are RoPE (Su et al. 2021) in all attention, in
+cross-attention too; for formulas the encoder has tree positions (Shiv and Quirk 2019) instead. The
+embedding matrix U is an argument, not a part of the model: its rows, times √D, are the inputs of
+both sides, and the features are projected on U (three-way weight tying; paper, section
 "Projection"). One body serves training, all positions at once, and decoding, one position at a
 time, where a `Cache` keeps the keys and values of those before.
 
@@ -90,8 +90,9 @@ def rotate(x: Tensor, factors: Tensor) -> Tensor:
 def tree_paths(operands: Tensor, deepest: int = MAX_TREE_DEPTH) -> Tensor:
     """The way from every token up to its root, as bits.
 
-    A formula in prefix notation is read as a walk that rises by (operands - 1) at each token; the
-    operands of a token are where the walk stays at its height or above.
+    A formula in prefix notation is read as a walk: the height before a token is the sum of
+    (operands - 1) over the tokens before it. What stands below a token in the tree are the tokens
+    after it, up to the first height below its own.
 
     Args:
         operands: int64 [B, S], how many each token takes; 0 for what stands after the formula.
@@ -119,7 +120,7 @@ def tree_encoding(paths: Tensor, d_model: int) -> Tensor:
     """Tree positions [..., D] of paths [2, ...] (see `tree_paths`).
 
     Two numbers for each branch, [1, 0] for a left or only child and [0, 1] for a right one, the
-    deepest branch first. They hold D / 2 branches; those beyond, nearest the root, are left out.
+    deepest branch first. There is room for min(D / 2, 62) branches.
     """
     if d_model % 2:
         raise ValueError(f"a branch takes two numbers: d_model must be even, found {d_model}")
@@ -342,7 +343,7 @@ class Transformer(nn.Module):
     ) -> Encoded:
         """Encode source [B, S], padded with 0; `positions`: see `Batch.positions`.
 
-        ValueError for a formula deeper than tree positions of width D hold: D / 2 branches.
+        ValueError for a formula deeper than tree positions hold: `deepest` branches.
         """
         valid = source != Vocabulary.pad_id
         layout = self.layout(valid, positions)

@@ -11,7 +11,7 @@ Vectors of a finite set are numbered 0, 1, 2, ...; unique vectors are unique int
 without ever building the set, whose digits become the components, the most significant one first.
 The zero vector would be integer i_z = (3**d - 1) / 2, so the integers of neighboring points run
 over [0, 3**d - 1) and those >= i_z are raised by 1 before conversion. In sets of more than 2**62
-vectors the components are drawn directly: n of these are the same with probability < n**2 / 2**63.
+vectors the components are drawn directly: any two of n coincide with probability < n**2 / 2**63.
 
 Shapes: N vectors (or integers), d dimensions.
 """

@@ -1,10 +1,11 @@
 """Networks and their training: logged, validated, checkpointed, and resumed exactly.
 
 A network is a maker of U, a transformer and a loss, made for one experiment. Everything random in
-step t (the batch, the random part of U, dropout) comes from generators seeded by (seed, purpose,
-t): a resumed run gives the same losses as one that was never interrupted, and a checkpoint needs
-no generator state. Optimiser: AdamW (Loshchilov and Hutter 2019), betas 0.9 and 0.95, weight decay
-0.1 except on biases and layer norms, linear warm-up, cosine to zero.
+step t comes from generators seeded by (seed, purpose, t): 0 weights, 1 the random part of U, 2
+dropout, 3 validation, 4 randomized positions; `data` has its own for the batch. So a resumed run
+gives the same losses as one that was never interrupted, and a checkpoint needs no generator state.
+Optimiser: AdamW (Loshchilov and Hutter 2019), betas 0.9 and 0.95, weight decay 0.1 except on biases
+and layer norms, linear warm-up, cosine to zero.
 
 On a CPU the step runs in float32, or in bfloat16 where asked (`torch.autocast`). On a GPU it runs
 in bfloat16, compiled where the machine has a C compiler (`torch.compile`), in batches padded to
@@ -39,8 +40,8 @@ from itekit.vocabulary import Vocabulary
 CHECKPOINT, FINISHED = "checkpoint.safetensors", "model.safetensors"
 STATE = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps for each parameter
 PRECISIONS = ("float32", "bfloat16")
-LENGTHS = 8  # on a GPU lengths are rounded up to a multiple
-VALIDATION_SEED = 1_000_033  # for choices: the strings and draws of a test stay unseen
+LENGTHS = 8  # on a GPU, or compiled, lengths are rounded up to a multiple
+VALIDATION_SEED = 1_000_033  # not the test's, so that no choice is ever made on test strings
 
 
 class TrainingDivergedError(RuntimeError):
@@ -340,7 +341,9 @@ class Trainer:
         return record
 
     def train_step(self) -> tuple[Tensor, int]:
-        """One step: a batch, its loss, the gradients, the update. Waits for nothing.
+        """One step: a batch, its loss, the gradients, the update; waits for nothing on a GPU.
+
+        (Formulas longer than tree positions are deep are looked at, which is a wait.)
 
         Returns:
             the loss, a scalar on the device, and the number of positions worked on.
@@ -403,20 +406,21 @@ class Trainer:
 
 @torch.no_grad()
 def validate(network: Network, stream, batches: int = 4, size: int = 256) -> dict:
-    """Loss (with the last scale) and token accuracy on problems that training never sees.
+    """Loss (with the last scale) and token accuracy on problems that are not for training.
 
-    For copying also the edit distance of the evaluation's longest strings. Computed as an
-    evaluation computes, in float32. Leaves the network in training mode.
+    For copying also the edit distance of strings as long as the evaluation's longest. Computed as
+    an evaluation computes, in float32. Leaves the network in training mode.
     """
     network.train(False)
     U = network.matrix(network.experiment.vocabulary, seeded(network.experiment.seed, 3))
-    loss = correct = count = 0
+    losses, correct, count = [], 0, 0
     for batch in stream.held_out(batches, size):
         logits, targets = network.logits(U, batch.to(U.device))
-        loss += network.loss(logits, targets).item() / batches
+        losses.append(network.loss(logits, targets).item())
         real = targets != Vocabulary.pad_id
         correct += (logits.argmax(-1) == targets)[real].sum().item()
         count += real.sum().item()
+    loss = sum(losses) / len(losses)
     record = {"validation_loss": loss, "validation_accuracy": correct / count}
     if isinstance(network.experiment, CopyingExperiment):
         record["validation_edit_distance"] = _longest_edit_distance(network)

@@ -101,7 +101,7 @@ class Vocabulary:
     def extend(self, more: Sequence[str] | Mapping[int, Sequence[str]]) -> "Vocabulary":
         """The same vocabulary with `more` interchangeable tokens, V' of the paper.
 
-        Those of the only class, or {class index: tokens}. ValueError for a token that exists.
+        more: tokens of the only class, or {class index: tokens}. ValueError: a token exists.
         """
         classes = self.interchangeable
         if not isinstance(more, Mapping):
@@ -125,7 +125,7 @@ OPERANDS = {
 }
 """Task -> operator -> number of its operands; see `logic.formulas`."""
 FIXED = {"ltl": "10!&|XU;{}", "propositional": "10!&|=^"}
-"""Task -> its constants, operators and, for traces, `;` `{` `}`; Spot's also hold `|`."""
+"""Task -> its constants, operators and, for traces, `;` `{` `}` and the `|` that Spot writes."""
 
 
 def alphabet(size: int) -> tuple[str, ...]:
