@@ -60,10 +60,8 @@ def check_values(known: dict, given: dict, where: str) -> None:
         found, default = type(value), known[name]
         same = found is type(default) or (found is int and isinstance(default, float))
         if not same and default is not None:
-            raise ValueError(
-                f"{where}: parameter {name!r} is {value!r} ({found.__name__}); expected "
-                f"{type(default).__name__}, as its default {default!r}"
-            )
+            said = f"{where}: parameter {name!r} is {value!r} ({found.__name__}); expected "
+            raise ValueError(f"{said}{type(default).__name__}, as its default {default!r}")
 
 
 def check_parameters(path: str | Path, parameters: dict) -> None:
@@ -132,15 +130,10 @@ def run_notebook(
     failed = output.with_name(f"{output.stem}.failed.ipynb")
     try:
         with naming_full_disk(output):
-            papermill.execute_notebook(
-                str(path),
-                str(partial),
-                parameters or {},
-                cwd=str(path.parent),
-                execution_timeout=cell_timeout,
-                config=Config(KernelManager=private_sockets()),
-                extra_arguments=["--log-level=ERROR"],
-            )
+            kernel = {"config": Config(KernelManager=private_sockets())}
+            kernel |= {"extra_arguments": ["--log-level=ERROR"], "cwd": str(path.parent)}
+            given = str(path), str(partial), parameters or {}
+            papermill.execute_notebook(*given, execution_timeout=cell_timeout, **kernel)
         os.replace(partial, output)
         failed.unlink(missing_ok=True)
         return output

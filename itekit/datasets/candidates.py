@@ -145,16 +145,12 @@ class Drawing:
         self._sources = []
         for number, stratum in enumerate(recipe.strata):
             text = f"{recipe.name} {recipe.scale} {recipe.seed} {number}"
-            source = candidates(
-                LANGUAGES[recipe.task],
-                stratum.propositions,
-                (stratum.low, stratum.largest_tree or stratum.high),
-                int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]),
-                fitting=True,
-                all_propositions=stratum.all_propositions,
-                alphabet=stratum.alphabet,
-                rename_sorted=recipe.sorted_names,
-            )
+            seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
+            sizes = (stratum.low, stratum.largest_tree or stratum.high)
+            options = {"fitting": True, "rename_sorted": recipe.sorted_names}
+            options |= {key: getattr(stratum, key) for key in ("all_propositions", "alphabet")}
+            language = LANGUAGES[recipe.task]
+            source = candidates(language, stratum.propositions, sizes, seed, **options)
             self._sources.append(source)
 
     def next_round(self) -> list[tuple[int, str]]:

@@ -31,11 +31,10 @@ def find_set(name: str, scale: str | None = None, seed: int = 0) -> Path:
     for folder in (SHIPPED, OWN):
         if (folder / folder_name(recipe) / MANIFEST).exists():
             return folder / folder_name(recipe)
-    seeded = f" --seed {seed}" if seed else ""
-    raise MissingSetError(
-        f"no set {folder_name(recipe)} in {SHIPPED} or {OWN}; make it: "
-        f"python -m itekit generate {name} --scale {recipe.scale}{seeded}"
+    make = f"python -m itekit generate {name} --scale {recipe.scale}" + f" --seed {seed}" * (
+        seed > 0
     )
+    raise MissingSetError(f"no set {folder_name(recipe)} in {SHIPPED} or {OWN}; make it: {make}")
 
 
 def read_set(name: str, scale: str | None = None, *, seed: int = 0) -> dict[str, list[Pair]]:

@@ -53,10 +53,8 @@ def lasso_figure(prefix: Sequence[str], cycle: Sequence[str]) -> go.Figure:
     places = [(time * apart, 0.0) for time in range(start)] + [on_circle(a) for a in angles]
     left, right = -0.3 - longest / UNIT, centre + radius + 0.4 + longest / UNIT
     small = min(1.0, (WIDEST - 20) / (UNIT * (right - left)))  # a long lasso is drawn smaller
-    paths = [
-        (DARK, [(before + gap, 0.0), (after - gap, 0.0)])
-        for (before, _), (after, _) in zip(places[:start], places[1:], strict=False)
-    ]
+    pairs = zip(places[:start], places[1:], strict=False)
+    paths = [(DARK, [(x + gap, 0.0), (after - gap, 0.0)]) for (x, _), (after, _) in pairs]
     for angle in angles:
         first, last = angle - 1.15 * gap / radius, angle - turn + 1.15 * gap / radius
         arc = [on_circle(first + (last - first) * i / 40) for i in range(41)]
@@ -66,12 +64,9 @@ def lasso_figure(prefix: Sequence[str], cycle: Sequence[str]) -> go.Figure:
         x, y = zip(*path, strict=True)
         head = [0] * (len(path) - 1) + [13 * small]
         figure.add_scatter(x=x, y=y, **arrow(colour, head, simplify=False))
-    marker = {
-        "size": NODE * small,
-        "color": ["white"] * start + [BAND] * len(cycle),
-        "line": {"color": [DARK] * start + [COLOURS[0]] * len(cycle), "width": 2},
-        "opacity": 1,
-    }
+    rims = {"color": [DARK] * start + [COLOURS[0]] * len(cycle), "width": 2}
+    marker = {"size": NODE * small, "color": ["white"] * start + [BAND] * len(cycle)}
+    marker |= {"line": rims, "opacity": 1}
     times = range(len(places))
     hover = [f"time {time}{', and each turn of the cycle' * (time >= start)}" for time in times]
     x, y = zip(*places, strict=True)

@@ -160,10 +160,8 @@ def save_png(figure: go.Figure, path: str | Path, *, scale: float = 2.0) -> Path
     """Write the figure to `path` as PNG, and return the path; RuntimeError without a browser."""
     picture = png_bytes(figure, scale=scale)
     if picture is None:
-        raise RuntimeError(
-            f"cannot write {path}: no working Chrome or Chromium was found; install one, run "
-            "kaleido_get_chrome, or name one in the environment variable BROWSER_PATH"
-        )
+        advice = "install one, or name one in the environment variable BROWSER_PATH"
+        raise RuntimeError(f"cannot write {path}: no working Chrome or Chromium; {advice}")
     with atomic_path(path) as part:
         part.write_bytes(picture)
     return Path(path)
