@@ -210,6 +210,7 @@ def make_parser() -> argparse.ArgumentParser:
     add = command(search, f"{compute} --directory --dask").add_argument
     add("--workers", type=count, default=1, help="settings at a time; default: 1")
     add("--only", type=at_least(0), metavar="N", help="at most N settings")
+    add("--folder", metavar="DIR", help="of checkpoints; default: runs/search")
 
     made = command(generate, "--scale --seed --dask")
     add = made.add_mutually_exclusive_group(required=True).add_argument

@@ -36,7 +36,7 @@ from itekit.experiments import LogicExperiment, experiment, resolve_scale
 from itekit.fast import Dropout
 from itekit.files import provenance, read_json
 from itekit.random_vectors import sampling_set_size, seeded
-from itekit.results import RESULTS, MissingResultError
+from itekit.results import RESULTS, made_by
 from itekit.training import Network, adamw
 
 METHODS = ("plain", "alpha-renaming", "proposed")
@@ -264,7 +264,4 @@ def result_path(scale: str, directory: Path | None = None) -> Path:
 def load_efficiency(scale: str | None = None, directory: Path | None = None) -> dict:
     """A kept result; MissingResultError says the command that makes it."""
     path = result_path(scale := resolve_scale(scale), directory)
-    if not path.exists():
-        command = f"python -m itekit efficiency --scale {scale}"
-        raise MissingResultError(f"no result {path}; make it: {command}")
-    return read_json(path, dict)
+    return read_json(made_by(f"efficiency --scale {scale}", path), dict)

@@ -36,7 +36,7 @@ from itekit.experiments import PREFIXES, experiment, resolve_scale
 from itekit.files import provenance, read_json, write_json
 from itekit.logic.formulas import LANGUAGES, parse_prefix
 from itekit.logic.infix import parse_infix_trace, to_infix
-from itekit.results import RESULTS, RUNS, MissingResultError
+from itekit.results import RESULTS, RUNS, made_by
 from itekit.vocabulary import proposition_names
 
 KEEP = RUNS / "llm"  # of replies
@@ -91,14 +91,7 @@ class Question:
     formula: str
     held_to_form: bool = False
 
-    def __post_init__(self):
-        if self.task not in LANGUAGES:
-            raise ValueError(f"unknown task {self.task!r}: expected one of {', '.join(LANGUAGES)}")
-
-    @property
-    def prompt(self) -> str:
-        """The user message."""
-        return prompt(self.task, self.formula)
+    prompt = property(lambda self: prompt(self.task, self.formula))  # the user message
 
     @property
     def schema(self) -> dict | None:
@@ -395,10 +388,8 @@ def load_result(
     """A kept result; MissingResultError says the command that makes it."""
     scale = resolve_scale(scale)
     path = RESULTS / f"{_name(model, task, held_to_form)}-{scale}.json"
-    if not path.exists():
-        words = f"{PREFIXES[task]} --scale {scale}" + " --held-to-form" * held_to_form
-        raise MissingResultError(f"no result {path}; make it: python -m itekit llm {words}")
-    return read_json(path, dict)
+    words = f"llm {PREFIXES[task]} --scale {scale}" + " --held-to-form" * held_to_form
+    return read_json(made_by(words, path), dict)
 
 
 def offline_model() -> Path:

@@ -153,16 +153,20 @@ def _evaluated(made: Experiment, rope_base: float = ROPE_BASE, **search) -> Expe
 
 
 def _there(path: Path, made: Experiment, command: str) -> Path:
-    """The path itself if the file is there; `command` makes it."""
-    if path.exists():
-        return path
     options = f"{made.name} --scale {made.scale} --seed {made.seed}"
     if made.model.rope_base != ROPE_BASE:
         options += f" --rope-base {made.model.rope_base:.15g}"
     if (search := getattr(made, "search", "greedy")) != "greedy":  # logic has no such setting
         options += f" --search {search}"
-    make = f"python -m itekit {command} {options}"
-    raise MissingResultError(f"{path.name} is not in {path.parent}; make it: {make}")
+    return made_by(f"{command} {options}", path)
+
+
+def made_by(command: str, path: Path) -> Path:
+    """The path itself if the file is there; else MissingResultError with the command."""
+    if not path.exists():
+        make = f"python -m itekit {command}"
+        raise MissingResultError(f"{path.name} is not in {path.parent}; make it: {make}")
+    return path
 
 
 def _read(path: Path) -> dict:
@@ -248,7 +252,7 @@ def paper_value(key: str) -> float:
 
 
 def paper_rate(key: str) -> float:
-    """The same as a rate from 0 to 1; ValueError also for a figure that is not in per cent."""
+    """The same as a rate from 0 to 1; ValueError for a figure that is not in per cent."""
     found = _entry(paper_values(), key, "figure")
     if found["unit"] != "per cent":
         raise ValueError(f"the paper's figure {key!r} is in {found['unit']}, not in per cent")

@@ -73,7 +73,7 @@ class Setting:
 
     @property
     def is_baseline(self) -> bool:
-        """Whether the embedding is learned, with no random part."""
+        """Whether there is no random part."""
         return self.method in BASELINES
 
     @property
@@ -200,13 +200,8 @@ def search(
 ) -> Iterator[tuple[Setting, dict | TaskError]]:
     """Run the settings without a record; yields each with its record, or the error it ended with.
 
-    Args:
-        only: at most so many settings.
-        directory: of the file with the records.
-        folder: of the trainings in progress; a cluster's workers share it, or start anew.
-        workers: settings at a time, each in a process; 1: in this one.
-        client: of a Dask cluster (`workers.cluster`), whose workers have one thread each.
-        device, threads: None: cuda where there is one; one thread where there are several workers.
+    At most `only` settings, `workers` at a time, or on the Dask cluster of `client`, whose workers
+    have one thread each and share `folder` (of the trainings in progress), or start anew.
     """
     scale, folder = resolve_scale(scale), Path(folder).absolute()
     options = {"device": device, "threads": threads or (1 if workers > 1 else None)}
@@ -233,7 +228,8 @@ def search_command(arguments) -> int:
     print(f"{count} settings at {scale} size, {count - left} done before", flush=True)
     with cluster(arguments.dask) if arguments.dask else nullcontext() as client:
         options = {key: getattr(arguments, key) for key in ("only", "workers", "device", "threads")}
-        for setting, outcome in search(scale, directory=directory, client=client, **options):
+        options |= {"directory": directory, "folder": arguments.folder or FOLDER, "client": client}
+        for setting, outcome in search(scale, **options):
             line = f"{setting.column:22} {setting.on:18} seed {setting.seed}"
             if isinstance(outcome, dict):
                 left -= 1

@@ -33,8 +33,7 @@ class Stratum:
     """Different formulas from one random source.
 
     Attributes:
-        low, high: smallest and largest size (number of tokens).
-        count: how many labelled formulas are wanted.
+        low, high, count: smallest and largest size in tokens; how many formulas are wanted.
         tries: candidates that are drawn at most; what is missing then stays missing.
         cap: at most so many formulas of a size; None: any number.
         full_from: the stratum is also full when all sizes from this one on have `cap` formulas.

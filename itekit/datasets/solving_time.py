@@ -1,11 +1,9 @@
 """How long Spot takes to solve a formula, by its length and its atomic propositions (APs).
 
 Paper, section "Generalization", figure "Scaling behavior of the trace generation using spot". Times
-are CPU seconds of `itekit.tasks.ltl.solve`, from the formula's text to the trace's text. Each
-formula is solved with each translation, in a process that is ended at a limit: a median is exact as
-long as less than half of a cell's formulas reach it. The formulas of a cell have exactly the given
-numbers of tokens and of different APs; a cell stays empty where so few such formulas are found that
-a median means little.
+are CPU seconds of `itekit.tasks.ltl.solve` with each translation, in a process that is ended at a
+limit. The formulas of a cell have exactly the given numbers of tokens and of different APs; a cell
+stays empty where so few such formulas are found that a median means little.
 """
 
 import time

@@ -5,9 +5,8 @@ concrete lasso: a finite prefix of letters and a cycle of letters that repeats f
 being the set of the atomic propositions that are true at that time.
 
 A symbolic trace stands for every word that satisfies its steps. At each time a subformula therefore
-holds (on every word), fails (on every word), or depends on the word. `evaluate_symbolic` asks Spot,
-which nothing else here needs: a formula holds at a time if no word of the trace from there on
-satisfies its negation, and fails if none satisfies it.
+holds (no word of the trace from there on satisfies its negation), fails (none satisfies it), or
+depends on the word: `evaluate_symbolic` asks Spot, which nothing else here needs.
 """
 
 from collections.abc import Collection, Iterator, Sequence

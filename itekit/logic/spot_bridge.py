@@ -1,8 +1,7 @@
 """Spot's formulas, words and automata, and ours.
 
 Spot (the paper's tool for LTL) reads and prints prefix notation itself, in the dialect of the
-program lbt: `t` and `f` for true and false, names in quotes unless they are p0, p1, ... So text
-goes to Spot and back token by token. Its own infix text `X0` it reads back as a proposition X0.
+program lbt: `t` and `f` for true and false, names in quotes unless they are p0, p1, ...
 
 Spot orders the operands of a conjunction by the age of the formulas in the process, and an
 accepting run may depend on that order. `numbered` therefore gives Spot names of its own: nothing is
@@ -58,9 +57,7 @@ def _parse_lbt(tokens: Sequence[str], names: Mapping[str, str]) -> spot.formula:
 
 
 def numbered(tokens: Sequence[str]) -> tuple[spot.formula, dict[str, str]]:
-    """Spot's formula of prefix tokens, its propositions renamed p1000, p1001, ... in order; and the
-    new names by the old ones.
-    """
+    """Spot's formula of prefix tokens, with names p1000, p1001, ...; and these by the old names."""
     names = sorted(set(tokens) - _LBT.keys(), key=lambda name: (len(name), name))
     new = {name: f"p{number}" for number, name in enumerate(names, FIRST)}
     return _parse_lbt(tokens, new), new

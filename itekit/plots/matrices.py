@@ -1,8 +1,6 @@
 """Heatmaps of the embedding matrix U and of the cosines between its rows.
 
-Paper, section "Embedding matrix" and its figure "Visual structure of the embedding matrix": all
-rows have a learned part in the first columns, and the interchangeable tokens share one; they have
-random vectors in the last columns, where the other tokens have zeros.
+Paper, section "Embedding matrix" and its figure "Visual structure of the embedding matrix".
 
 Shape letters: V vocabulary, D model.
 """

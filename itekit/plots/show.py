@@ -3,10 +3,9 @@
 The categorical colours are Okabe and Ito's (2008), which colour-blind readers can tell apart; the
 continuous scales are viridis (amounts) and reversed RdBu (signed values around 0).
 
-A figure is shown as an interactive one with a PNG beside it. GitHub and nbconvert show the PNG;
-JupyterLab shows it too, pixel for pixel, until the pointer comes to the figure. So the picture has
-exactly the figure's size, and no figure is wider than `WIDEST`, which fits into JupyterLab's output
-in a window of 1,280 pixels with the file browser open.
+A figure is shown as an interactive one with a PNG of exactly its size beside it, which GitHub and
+nbconvert show. No figure is wider than `WIDEST`, which fits into JupyterLab's output in a window of
+1,280 pixels.
 """
 
 import base64

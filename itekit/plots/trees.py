@@ -1,9 +1,7 @@
 """A formula drawn as a tree: a node a token, an operator above its operands.
 
-Paper, section "Experiments": tree positions tell the encoder where in this tree a token stands. A
-tree is given as its tokens in prefix order and, for each of them, the path of branches from the
-root to it, 0 the left or only one, 1 the right one (`tokens()` and `tree_paths()` of
-`itekit.logic.formulas.Formula`).
+A tree is given as its tokens in prefix order and, for each of them, the path of branches from the
+root to it, 0 the left or only one, 1 the right one (`tokens()` and `tree_paths()` of a `Formula`).
 """
 
 from collections.abc import Sequence
