@@ -153,15 +153,23 @@ class Experiment:
 
 
 def _rebuild(kind: type, value: dict):
-    hints = typing.get_type_hints(kind)
+    hints, settings = typing.get_type_hints(kind), {}
     fields = {f.name: f for f in dataclasses.fields(kind)}
-    if unknown := sorted(set(value) - set(fields)):
+    if not isinstance(value, dict):
+        raise ValueError(f"{kind.__name__} needs its settings, found {value!r}")
+    if unknown := sorted(set(value) - set(fields), key=repr):
         raise ValueError(f"{kind.__name__} has no setting {unknown[0]!r}")
     for name, f in fields.items():
-        if f.default is f.default_factory is dataclasses.MISSING and name not in value:
+        if name in value:
+            hint, found = hints[name], value[name]
+            nested = dataclasses.is_dataclass(hint)
+            settings[name] = _rebuild(hint, found) if nested else found
+            fits = type(found) is hint or (hint is float and type(found) is int)
+            if hint in (int, float, str, bool) and not fits:
+                raise ValueError(f"{kind.__name__}.{name} must be {hint.__name__}, found {found!r}")
+        elif f.default is f.default_factory is dataclasses.MISSING:
             raise ValueError(f"{kind.__name__} needs the setting {name!r}")
-    nested = {n: _rebuild(hints[n], v) for n, v in value.items() if isinstance(v, dict)}
-    return kind(**value | nested)
+    return kind(**settings)
 
 
 @dataclass(frozen=True)
@@ -273,7 +281,8 @@ class LogicExperiment(Experiment):
 
 def from_json(value: dict) -> CopyingExperiment | LogicExperiment:
     """Rebuild an experiment of the kit's tasks; ValueError for an unknown or missing setting."""
-    return (LogicExperiment if "task" in value else CopyingExperiment).from_json(value)
+    logic = isinstance(value, dict) and "task" in value
+    return (LogicExperiment if logic else CopyingExperiment).from_json(value)
 
 
 # What each name overrides. Besides settings an entry may say: "every_name", train on the test
