@@ -48,9 +48,9 @@ class CopyingData:
     characters: int = 5
 
     def __post_init__(self):
-        if not 1 <= self.minimum <= self.maximum:
+        if not 1 <= self.minimum <= self.maximum <= 10_000:
             raise ValueError(
-                f"lengths must satisfy 1 <= minimum <= maximum, "
+                f"lengths must satisfy 1 <= minimum <= maximum <= 10000, "
                 f"found {self.minimum} and {self.maximum}"
             )
         alphabet(self.characters)
@@ -102,9 +102,9 @@ class EvaluationGrid:
     stride: int = 1
 
     def __post_init__(self):
-        if not 1 <= self.minimum <= self.maximum:
+        if not 1 <= self.minimum <= self.maximum <= 10_000:
             raise ValueError(
-                f"the grid must satisfy 1 <= minimum <= maximum, "
+                f"the grid must satisfy 1 <= minimum <= maximum <= 10000, "
                 f"found {self.minimum} and {self.maximum}"
             )
         if self.samples < 1 or self.stride < 1:
