@@ -19,7 +19,7 @@ alpha logic notebooks random_vectors
 tasks embeddings losses
 workers fast model
 datasets experiments
-checkpoints data decoding
+data decoding
 training
 evaluation
 results redraw
@@ -88,3 +88,16 @@ def test_modules_without_torch_do_not_load_it():
     code = f"import {', '.join(names)}, sys; sys.exit('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr or f"one of {names} loads torch"
+
+
+UNPICKLES = {"pickle", "dill", "joblib", "shelve", "marshal", "cloudpickle"}
+CALLS = {"torch.load", "torch.save", "np.load", "numpy.load", "allow_pickle"}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_nothing_is_ever_unpickled(name):
+    nodes = list(ast.walk(ast.parse(MODULES[name].read_text("utf-8"))))
+    assert not {module.split(".")[0] for module in imported(nodes)} & UNPICKLES
+    calls = {ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute)}
+    calls |= {node.arg for node in nodes if isinstance(node, ast.keyword)}
+    assert not calls & CALLS
