@@ -164,11 +164,13 @@ def canonical_renaming(tokens: Tokens, names: Iterable[str], interchangeable: It
     """The renaming that gives the i-th interchangeable token to appear the i-th name.
 
     Apply it to input and output alike. With several classes, each takes its own names in order.
-    ValueError if names run out.
+    ValueError if names run out, or one is not interchangeable.
     """
     classes, free, mapping = class_of(interchangeable), {}, {}
     for name in names:
-        free.setdefault(classes.get(name), []).append(name)
+        if name not in classes:
+            raise ValueError(f"the name {name!r} is not interchangeable")
+        free.setdefault(classes[name], []).append(name)
     for token in used_tokens(tokens, interchangeable):
         if not free.get(classes[token]):
             raise ValueError(f"no name is left for {token!r}: more tokens appear than names given")

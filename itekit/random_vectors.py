@@ -72,6 +72,8 @@ def random_vectors(
     `generator` is a CPU generator. SamplingSetTooSmallError when the set holds fewer vectors.
     """
     size = sampling_set_size(method, dimensions)
+    if count < 0:
+        raise ValueError(f"count must be 0 or more, found {count}")
     if size is None:
         return torch.randn(count, dimensions, generator=generator, dtype=dtype)
     if count > size:

@@ -135,6 +135,8 @@ def test_canonical_renaming_serves_both_halves_without_merging():
     assert canonical("&dXa", ["c", "b"], LETTERS) == "&cXb"
     with pytest.raises(ValueError, match="no name is left for 'c'"):
         canonical("abc", "ab", LETTERS)
+    with pytest.raises(ValueError, match="'&' is not interchangeable"):
+        canonical("ab", "a&b", LETTERS)
     classes = (("a", "b"), ("x", "y"))  # are renamed separately
     assert canonical("ybxa+", "abxy", classes) == "xayb+"
     assert alpha_equivalent("ax", "by", classes) and not alpha_equivalent("ax", "xa", classes)

@@ -212,6 +212,7 @@ def test_too_many_vectors_name_the_method_the_sizes_and_the_remedy():
     for method, count, dimensions, message in [
         ("cube", 1, 2, "unknown method 'cube'; expected one of normal"),
         ("normal", 1, 0, "dimensions must be 1 or more, found 0"),
+        ("normal", -1, 2, "count must be 0 or more, found -1"),
     ]:
         with pytest.raises(ValueError, match=message):
             random_vectors(method, count, dimensions, seeded())
