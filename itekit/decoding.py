@@ -19,7 +19,7 @@ from tqdm.auto import tqdm
 
 from itekit.alpha import canonical_renaming
 from itekit.data import Batch, Pair, encode_texts, problems, with_end
-from itekit.model import STEP_KEYS, Cache, Layout, Transformer
+from itekit.model import Layout, Transformer
 from itekit.random_vectors import seeded
 from itekit.vocabulary import Vocabulary
 
@@ -39,15 +39,8 @@ class _Steps:
         if limit < 1:
             raise ValueError(f"the length limit must be 1 or more, found {limit}")
         self.model, self.on_gpu = model, source.device.type != "cpu"
-        self.matrices, self.caches = U if U.dim() == 3 else U[None], []
-        config = model.config
-        room = 2, beams * len(source), config.heads, STEP_KEYS, config.d_model // config.heads
-        for matrix in self.matrices:
-            encoded = model.encode(matrix, source)
-            memory = encoded.memory, encoded.layout
-            pairs = [layer.cross.keys_values(*memory) for layer in model.decoder]
-            own = [U.new_zeros(room) for _ in pairs]
-            self.caches.append(Cache(pairs, encoded.bias, own))
+        self.matrices = U if U.dim() == 3 else U[None]
+        self.caches = [model.cache(model.encode(one, source), beams) for one in self.matrices]
 
     def step(self, tokens: Tensor, position: int) -> Tensor:
         """Logits [R, V] after `tokens` [R] at `position`."""
@@ -57,8 +50,7 @@ class _Steps:
             room = cache.own[0].shape[3]
             if position == room:
                 cache.own = [pad(kept, (0, 0, 0, room)) for kept in cache.own]
-            features = self.model.decode(U, tokens[:, None], layout, cache)
-            logits.append(self.model.project(U, features))
+            logits.append(self.model.predict(U, tokens[:, None], layout, cache))
         return logits[0] if len(logits) == 1 else torch.stack(logits).mean(0)
 
     def leave(self, going: Tensor, position: int) -> Tensor | None:
@@ -70,6 +62,10 @@ class _Steps:
     def select(self, rows: Tensor, sources: Tensor | None = None) -> None:
         """Go on in row i with what was kept of row rows[i], and with some sources, or with all."""
         for cache in self.caches:
+            if cache.streams is not None:
+                all_go_on = sources is None
+                cache.streams, rows, sources = cache.streams.select(rows, sources)
+                sources = None if all_go_on else sources
             if sources is None and not self.on_gpu:  # most rows stay: only the others are copied
                 moved = (rows != torch.arange(len(rows))).nonzero()[:, 0]
                 for kept in cache.own:

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from itekit.random_vectors import METHODS, random_vectors, sampling_set_size
+from itekit.random_vectors import random_vectors, sampling_set_size
 from itekit.vocabulary import Vocabulary
 
-KINDS = ("dual_part", "learned", "alpha_renaming")
+KINDS = ("dual_part", "learned", "alpha_renaming", "invariant")
 
 
 def _check_vocabulary(vocabulary: Vocabulary, learned_count: int, classes: int) -> None:
@@ -45,7 +45,6 @@ class DualPartEmbedding(nn.Module):
 
     Args:
         vocabulary: gives n and the number of classes; the sizes of the classes do not matter.
-        d_model: D, the width of U.
         d_beta: width of the random part, at least 1 and less than D.
         method: one of `random_vectors.METHODS`.
         f_bn: normalise the learned and the random part, each by itself.
@@ -67,7 +66,7 @@ class DualPartEmbedding(nn.Module):
         sampling_set_size(method, d_beta)  # checks the method
         if not vocabulary.class_sizes:
             raise ValueError("a dual-part embedding needs a class of interchangeable tokens")
-        self.d_model, self.d_beta, self.method = d_model, d_beta, method
+        self.d_beta, self.method = d_beta, method
         self.f_bn, self.f_fn = f_bn, f_fn
         d_alpha = d_model - d_beta
         self.learned = nn.Parameter(torch.randn(vocabulary.learned_count, d_alpha))
@@ -102,7 +101,7 @@ class LearnedEmbedding(nn.Module):
 
     def __init__(self, vocabulary: Vocabulary, d_model: int, f_fn: bool = True):
         super().__init__()
-        self.d_model, self.f_fn = d_model, f_fn
+        self.f_fn = f_fn
         self.learned = nn.Parameter(torch.randn(len(vocabulary), d_model))
 
     def matrix(self, vocabulary: Vocabulary, generator: torch.Generator | None = None) -> Tensor:
@@ -125,25 +124,46 @@ class AlphaRenamingEmbedding(LearnedEmbedding):
 
     def __init__(self, vocabulary: Vocabulary, d_model: int, f_fn: bool = True):
         super().__init__(vocabulary, d_model, f_fn)
-        self.learned_count, self.class_sizes = vocabulary.learned_count, vocabulary.class_sizes
+        self.vocabulary = vocabulary
 
     def matrix(self, vocabulary: Vocabulary, generator: torch.Generator) -> Tensor:
         """U, [V, D], for a vocabulary with at most as many interchangeable tokens as rows."""
-        _check_vocabulary(vocabulary, self.learned_count, len(self.class_sizes))
-        rows, start = [torch.arange(self.learned_count)], self.learned_count
-        for wanted, learned in zip(vocabulary.class_sizes, self.class_sizes, strict=True):
-            if wanted > learned:
+        known = self.vocabulary
+        _check_vocabulary(vocabulary, known.learned_count, len(known.class_sizes))
+        rows = [torch.arange(known.learned_count)]
+        for index, wanted in enumerate(vocabulary.class_sizes):
+            ids = torch.tensor(known.class_ids(index))
+            if wanted > len(ids):
                 raise ValueError(
-                    f"there are learned rows for {learned} interchangeable tokens, "
+                    f"there are learned rows for {len(ids)} interchangeable tokens, "
                     f"and the vocabulary has {wanted}"
                 )
-            order = torch.arange(learned)
             if self.training:
-                order = torch.randperm(learned, generator=generator)
-            rows.append(start + order[:wanted])
-            start += learned
+                ids = ids[torch.randperm(len(ids), generator=generator)]
+            rows.append(ids[:wanted])
         chosen = self.learned[send(torch.cat(rows), self.learned.device)]
         return normalize(chosen, dim=-1) if self.f_fn else chosen
+
+
+class InvariantEmbedding(LearnedEmbedding):
+    """Rows for `itekit.invariant`: a learned one for each non-interchangeable token, and two more.
+
+    Row *actual* stands for every interchangeable token, row *placeholder* for those that a stream
+    is not about. ValueError for a vocabulary with several interchangeable classes.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, d_model: int, f_fn: bool = True):
+        if len(vocabulary.class_sizes) != 1:
+            found = len(vocabulary.class_sizes)
+            raise ValueError(f"streams are for one class of interchangeable tokens, found {found}")
+        super().__init__(Vocabulary(vocabulary.fixed, (("actual", "placeholder"),)), d_model, f_fn)
+
+    def matrix(self, vocabulary: Vocabulary, generator: torch.Generator | None = None) -> Tensor:
+        """U, [V + 1, D], the last row for placeholders; any number of interchangeable tokens."""
+        _check_vocabulary(vocabulary, len(self.learned) - 2, 1)
+        fixed, actual, placeholder = self.learned.split([len(self.learned) - 2, 1, 1])
+        U = torch.cat([fixed, actual.expand(sum(vocabulary.class_sizes), -1), placeholder])
+        return normalize(U, dim=-1) if self.f_fn else U
 
 
 @dataclass(frozen=True)
@@ -157,12 +177,9 @@ class EmbeddingConfig:
     f_fn: bool = True
 
     def __post_init__(self):
-        for what, found, known in (
-            ("embedding", self.kind, KINDS),
-            ("method", self.method, METHODS),
-        ):
-            if found not in known:
-                raise ValueError(f"unknown {what} {found!r}: expected one of {', '.join(known)}")
+        if self.kind not in KINDS:
+            raise ValueError(f"unknown embedding {self.kind!r}: expected one of {', '.join(KINDS)}")
+        sampling_set_size(self.method, self.d_beta)  # checks both
 
     def build(self, training: Vocabulary, test: Vocabulary, d_model: int) -> nn.Module:
         """The maker for a training vocabulary; only alpha-renaming needs to know the test one."""
@@ -171,4 +188,6 @@ class EmbeddingConfig:
             return DualPartEmbedding(training, d_model, *settings)
         if self.kind == "learned":
             return LearnedEmbedding(training, d_model, self.f_fn)
+        if self.kind == "invariant":
+            return InvariantEmbedding(training, d_model, self.f_fn)
         return AlphaRenamingEmbedding(test, d_model, self.f_fn)

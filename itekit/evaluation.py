@@ -297,23 +297,28 @@ class GridEvaluation:
             yield copying_batch(some, np.full(len(some), length), self.vocabulary).to(device)
 
     @torch.no_grad()
-    def grid(self, draw: int) -> np.ndarray:
-        """Mean edit distance of each cell for one draw: float [G, L], NaN where impossible."""
+    def distances(self, draw: int) -> np.ndarray:
+        """Edit distances for one draw: float [G, L, samples], NaN in impossible cells."""
         U, axis, made = self.matrix(draw), self.axis, self.experiment
-        result = np.array([[float(s) if u <= s else np.nan for s in axis] for u in axis])
+        rows = [[s if u <= s else np.nan for s in axis] for u in axis]
+        result = np.repeat(np.array(rows, float)[..., None], made.grid.samples, axis=2)
         # The published search knows no characters beyond the cell's, where rows can be left out.
         alone = made.search == "published" and made.embedding.kind != "learned"
         words = f"evaluate {made.name}, draw {draw}"
         for length in tqdm(self.readable, words, disable=not self.progress, leave=False):
-            uniques, distances = self.readable[length], []
+            uniques, found = self.readable[length], []
             for part in [[u] for u in uniques] if alone else [uniques]:
                 rows = U[: self.vocabulary.learned_count + part[-1]] if alone else U
                 for batch in self.batches(length, part):
                     copies = copy_strings(self.network, rows, batch)
-                    distances.append(edit_distances(copies, batch.target))
-            cells = np.concatenate(distances).reshape(len(uniques), -1)
-            result[: len(uniques), axis.index(length)] = cells.mean(axis=1)
+                    found.append(edit_distances(copies, batch.target))
+            cells = np.concatenate(found).reshape(len(uniques), -1)
+            result[: len(uniques), axis.index(length)] = cells
         return result
+
+    def grid(self, draw: int) -> np.ndarray:
+        """Mean edit distance of each cell for one draw: float [G, L], NaN where impossible."""
+        return self.distances(draw).mean(axis=2)
 
     @torch.no_grad()
     def cross_entropy(self, draw: int) -> float:
@@ -334,9 +339,10 @@ class GridEvaluation:
         """
         losses, made = [self.cross_entropy(draw) for draw in range(self.draws)], self.experiment
         chosen = median_draw(losses)
-        grids = {d: self.grid(d) for d in (range(self.draws) if made.averaged else [chosen])}
-        means = {draw: float(np.nanmean(grid)) for draw, grid in grids.items()}
-        grid = np.mean(list(grids.values()), axis=0)
+        drawn = range(self.draws) if made.averaged else [chosen]
+        distances = np.stack([self.distances(draw) for draw in drawn])  # [draws, G, L, samples]
+        grids, grid = distances.mean(axis=3), distances.mean(axis=(0, 3))
+        means = {draw: float(np.nanmean(one)) for draw, one in zip(drawn, grids, strict=True)}
         within = grid[[u <= made.data.characters for u in self.axis]]
         draws = zip(map(means.get, range(self.draws)), losses, strict=True)
         result = {
@@ -345,6 +351,8 @@ class GridEvaluation:
             "mean_edit_distance": float(np.nanmean(grid)),
             "mean_within_training_characters": float(np.nanmean(within)) if within.size else None,
             "grid": [[None if np.isnan(x) else round(float(x), 4) for x in row] for row in grid],
+            "exact": (distances == 0).sum(axis=(0, 3)).tolist(),
+            "copies_per_cell": len(distances) * made.grid.samples,
             "draws": [{"mean_edit_distance": mean, "cross_entropy": loss} for mean, loss in draws],
             "median_draw": chosen,
             "median_draw_mean_edit_distance": means[chosen],

@@ -4,7 +4,8 @@
 Settings are checked when they are made: one that is out of range is a ValueError.
 
 Copying (paper, appendix "Copying Task Experiments"): copying-5-10 ("Generalization to larger
-vocabularies and lengths"), copying-3-30 and copying-large ("Scaling up"). Logic: ltl and prop, and
+vocabularies and lengths"), copying-3-30 and copying-large ("Scaling up"); copying-names-N is ours,
+with N characters at evaluation. Logic: ltl and prop, and
 the same -perturbed and -limited (paper, sections "LTL Solving", "Dataset Perturbations", appendix
 "LTL Experiment with Limited Dataset"). Variants:
 
@@ -12,10 +13,12 @@ the same -perturbed and -limited (paper, sections "LTL Solving", "Dataset Pertur
     without-f_bn, without-adacos, without-adacos-f_fn    its ablations
     neighboring-points-16                                its other sampling set (copying)
     randomized-positions[-BASELINE]     trained at random positions (Ruoss et al. 2023; ours)
+    symbol-invariant                    a stream for each symbol (Işık and Li 2026)
     per-sample                          a random part for each problem of a batch (ours)
+    smallest-set                        the same, from the smallest set that holds all names (ours)
     canonical[-proposed]                problems renamed by first appearance (ours)
     by-appearance[-BASELINE]            propositional labels in the order of the formula (ours)
-    longer[-alpha-renaming]             LTL in three times the steps (ours)
+    longer[-BASELINE]                   LTL in three times the steps (ours)
     many-names[-alpha-renaming]         LTL with 20 propositions in the vocabulary (ours)
 """
 
@@ -113,6 +116,8 @@ class Experiment:
             raise ValueError("f_fn normalises rows and features: set it in embedding and in model")
         if self.per_sample and self.embedding.kind != "dual_part":
             raise ValueError("per_sample draws random parts: it needs a dual-part embedding")
+        if (self.embedding.kind == "invariant") != bool(self.model.aggregation):
+            raise ValueError("model.aggregation and an invariant embedding need each other")
         _at_least(self, 0, "seed")
         _at_least(self, 1, "draws")
 
@@ -287,9 +292,11 @@ def from_json(value: dict) -> CopyingExperiment | LogicExperiment:
 
 # What each name overrides. Besides settings an entry may say: "every_name", train on the test
 # vocabulary; "known_names", test on the training vocabulary; "randomized", at randomized
-# positions; "times", so many times the steps; "f_fn", of the model.
+# positions; "times", so many times the steps; "smallest", d_beta as small as the test vocabulary
+# allows; "of_model", settings of the model.
 _E = EmbeddingConfig
 _LEARNED, _ALPHA = _E("learned"), _E("alpha_renaming")
+_INVARIANT = {"embedding": _E("invariant"), "of_model": {"aggregation": "encoder"}}
 
 
 def _models(method: str, d_beta: int) -> dict[str, dict]:
@@ -314,22 +321,42 @@ _COPYING_LARGE = {  # more characters need a larger sampling set
     name: settings | {"embedding": replace(settings["embedding"], d_beta=16)}
     for name, settings in _COPYING.items()
 }
+_SMALLEST = {"embedding": _E(), "smallest": True}
+_COPYING_NAMES = {
+    "proposed": _SMALLEST,
+    "smallest-set": _SMALLEST | {"per_sample": True},
+    "alpha-renaming": {"embedding": _ALPHA},
+    "full-vocabulary": {"embedding": _LEARNED, "every_name": True},
+    "symbol-invariant": _INVARIANT,
+}
+_COPYING_NAMES = {name: made | {"randomized": True} for name, made in _COPYING_NAMES.items()}
+NAMES_AXIS = (30, 100, 300, 1000, 3000)  # N of copying-names-N
 _LOGIC = _models("hypercube_vertices", 5)
 _PROPOSED, _NO_F_FN = _LOGIC["proposed"], _E("dual_part", "hypercube_vertices", 5, f_fn=False)
 _LOGIC |= {
+    "symbol-invariant": _INVARIANT,
     "without-adacos": _PROPOSED | {"adacos": False},
-    "without-adacos-f_fn": {"embedding": _NO_F_FN, "f_fn": False, "adacos": False},
+    "without-adacos-f_fn": {
+        "embedding": _NO_F_FN,
+        "adacos": False,
+        "of_model": {"normalize_features": False},
+    },
     "per-sample": _PROPOSED | {"per_sample": True},
+    "smallest-set": _SMALLEST | {"per_sample": True},
     "canonical": {"embedding": _LEARNED, "canonical": True},
     "canonical-proposed": _PROPOSED | {"canonical": True},
 }
 _LTL_ONLY = {
     "longer": _PROPOSED | {"times": 3},
-    "longer-alpha-renaming": {"embedding": _ALPHA, "times": 3},
+    "longer-plain": _LOGIC["plain"] | {"times": 3},
+    "longer-alpha-renaming": _LOGIC["alpha-renaming"] | {"times": 3},
+    "longer-smallest-set": _LOGIC["smallest-set"] | {"times": 3},
+    "longer-symbol-invariant": _INVARIANT | {"times": 3},
     "many-names": _PROPOSED | {"test_propositions": 20},
     "many-names-alpha-renaming": {"embedding": _ALPHA, "test_propositions": 20},
 }
 _PROP_ONLY = {
+    "symbol-invariant": {"embedding": _E("invariant"), "of_model": {"aggregation": "both"}},
     "by-appearance": _PROPOSED | {"label_order": "appearance"},
     "by-appearance-plain": {"embedding": _LEARNED, "label_order": "appearance"},
     "by-appearance-alpha-renaming": {"embedding": _ALPHA, "label_order": "appearance"},
@@ -342,6 +369,7 @@ VARIANTS: dict[str, dict[str, dict]] = {
     "copying-5-10": _COPYING,
     "copying-3-30": _COPYING,
     "copying-large": _COPYING_LARGE,
+    **{f"copying-names-{count}": _COPYING_NAMES for count in NAMES_AXIS},
     "ltl": _LOGIC | _LTL_ONLY,
     "ltl-perturbed": _OTHER_DATA,
     "ltl-limited": _LIMITED,
@@ -362,7 +390,15 @@ _D_3_30, _WIDE = {"data": _D(3, 30, 5)}, {"averaged": False}
 _WIDE_PAPER = {"data": _D(20, 80, 20), "test_characters": 160, "grid": _G(3, 160, samples=20)}
 _WIDE_LAB = {"data": _D(10, 40, 10), "test_characters": 80, "grid": _G(4, 80, 5, 4)}
 _WIDE_TINY = {"data": _D(6, 12, 6), "test_characters": 16, "grid": _G(4, 16, 2, 4)}
+_NAMES_SIZES = {"paper": {}, "lab": _LAB_5_10, "smoke": _TINY}
 _COPYING_SIZES = {
+    f"copying-names-{count}": {
+        scale: sizes | {"test_characters": count, "grid": _G(5, 10, 500, 5, names=count)}
+        for scale, sizes in _NAMES_SIZES.items()
+    }
+    for count in NAMES_AXIS
+}
+_COPYING_SIZES |= {
     "copying-5-10": {"paper": {}, "lab": _LAB_5_10, "smoke": _TINY},
     "copying-3-30": {"paper": _D_3_30, "lab": _SHORT | _D_3_30, "smoke": _TINY | _D_3_30},
     "copying-large": {
@@ -410,27 +446,33 @@ def experiment(
         raise ValueError(f"unknown experiment {name!r}: expected one of {', '.join(NAMES)}")
     family, variant = name.split("/")
     scale, override = resolve_scale(scale), dict(VARIANTS[family][variant])
-    defaults = {"every_name": 0, "known_names": 0, "randomized": 0, "times": 1, "f_fn": True}
-    every_name, known_names, randomized, times, f_fn = (
+    defaults = {"every_name": False, "known_names": False, "randomized": False}
+    defaults |= {"times": 1, "smallest": False, "of_model": {}}
+    every_name, known_names, randomized, times, smallest, of_model = (
         override.pop(key, default) for key, default in defaults.items()
     )
     settings = {"name": name, "scale": scale, "seed": seed}
     if family in _COPYING_SIZES:
-        made = CopyingExperiment(**settings, **_COPYING_SIZES[family][scale], **override)
-        if randomized:
-            positions = max(made.data.maximum, made.grid.maximum) * 4 // 3
-            made = replace(made, training=replace(made.training, positions=positions))
-        if every_name:
-            made = replace(made, data=replace(made.data, characters=made.test_characters))
-        return made
-    task, source, limit = _LOGIC_FAMILIES[family]
-    settings |= {"task": task, "set": source, "limit": limit}
-    settings |= _LOGIC_SIZES[task][scale] | override
-    settings["model"] = replace(settings["model"], normalize_features=f_fn)
-    steps = max(_SMOKE.steps, round(times * settings["training"].steps))
-    settings["training"] = replace(settings["training"], steps=steps)
-    made = LogicExperiment(**settings)
-    if every_name:
+        kind, settings = CopyingExperiment, settings | _COPYING_SIZES[family][scale] | override
+    else:
+        task, source, limit = _LOGIC_FAMILIES[family]
+        settings |= {"task": task, "set": source, "limit": limit}
+        kind, settings = LogicExperiment, settings | _LOGIC_SIZES[task][scale] | override
+    made = kind(**settings | {"model": replace(settings.get("model", ModelConfig()), **of_model)})
+    training = made.training
+    if times != 1:
+        training = replace(training, steps=max(_SMOKE.steps, round(times * training.steps)))
+    if randomized:
+        positions = max(made.data.maximum, made.grid.maximum) * 4 // 3
+        training = replace(training, positions=positions)
+    embedding = made.embedding
+    if smallest:
+        names = len(made.test_vocabulary.interchangeable[0])
+        embedding = replace(embedding, d_beta=(names - 1).bit_length())
+    made = replace(made, training=training, embedding=embedding)
+    if every_name and kind is CopyingExperiment:
+        made = replace(made, data=replace(made.data, characters=made.test_characters))
+    elif every_name:
         made = replace(made, set=f"{made.set}-10ap", propositions=made.test_propositions)
     if known_names:
         made = replace(made, test_propositions=made.propositions)

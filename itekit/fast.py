@@ -8,7 +8,7 @@ of tokens. Both give the same logits and gradients (tests/test_model.py).
 Shape letters: B batch, L length, N tokens (all B × L places, or those that hold a token), K keys.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -73,9 +73,30 @@ class Layout:
             x = flat.index_copy_(0, self.index, x)
         return x.unflatten(0, (self.batch, self.length))
 
+    def rows(self, chosen: Tensor) -> "Layout":
+        """The layout of a batch whose row r is row chosen[r] of this one."""
+        if self.index is None:
+            return replace(self, batch=len(chosen))
+        valid = torch.zeros(self.batch * self.length, dtype=torch.bool, device=chosen.device)
+        valid[self.index] = True
+        index = valid.unflatten(0, (self.batch, -1))[chosen].flatten().nonzero()[:, 0]
+        return replace(self, batch=len(chosen), index=index)
+
     def pad_keys(self, x: Tensor) -> Tensor:
         """Keys or values [B, H, L, d] -> [B, H, K, d]."""
         return x if self.keys == self.length else F.pad(x, (0, 0, 0, self.keys - self.length))
+
+    def remember(self, key: Tensor, value: Tensor, kept: Tensor | None, keys: int) -> tuple:
+        """Keys and values of these columns, [B, H, L, d] each -> of all so far, [B, H, K, d] each.
+
+        kept: [2, B, H, room, d], those of the columns before, to which these are added; None:
+        there are none before.
+        """
+        if kept is None:
+            return self.pad_keys(key), self.pad_keys(value)
+        columns = slice(self.start, self.start + self.length)
+        kept[0, :, :, columns], kept[1, :, :, columns] = key, value
+        return kept[0, :, :, :keys], kept[1, :, :, :keys]
 
 
 class Dropout:

@@ -16,6 +16,7 @@ d = D / H head width, K keys (at least L, see `fast.padded`), V vocabulary.
 """
 
 import math
+import typing
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,6 +45,7 @@ class ModelConfig:
     normalize_features: bool = True  # f_fn on the feature vectors, so that logits are cosines
     rope_base: float = ROPE_BASE  # of the frequencies
     tree_positions: bool = False  # in the encoder, instead of RoPE
+    aggregation: str = ""  # symbol-invariant: where streams meet, "encoder" or "both" sides
 
     def __post_init__(self):
         for name in ("d_model", "layers", "heads", "d_ff"):
@@ -51,6 +53,8 @@ class ModelConfig:
                 raise ValueError(f"{name} must be 1 or more, found {getattr(self, name)}")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"dropout must be in [0, 1), found {self.dropout}")
+        if self.aggregation not in ("", "encoder", "both"):
+            raise ValueError(f"aggregation must be encoder or both, found {self.aggregation!r}")
         if not 1 < self.rope_base < math.inf:
             raise ValueError(f"rope_base must be more than 1, found {self.rope_base}")
 
@@ -217,12 +221,7 @@ class SelfAttention(Attention):
         kept: see `Cache.own`, of the columns before; those of x are put beside them.
         """
         query, key, value = self.split(self.query_key_value(x), layout, "qkv")
-        if kept is None:
-            key, value = layout.pad_keys(key), layout.pad_keys(value)
-        else:
-            columns = slice(layout.start, layout.start + layout.length)
-            kept[0, :, :, columns], kept[1, :, :, columns] = key, value
-            key, value = kept[:, :, :, : bias.shape[-1]]
+        key, value = layout.remember(key, value, kept, bias.shape[-1])
         return self.output(layout.pack(attend(query, key, value, bias)))
 
 
@@ -284,6 +283,7 @@ class Encoded:
     memory: Tensor
     layout: Layout
     bias: Tensor
+    streams: typing.Any = None  # of the symbol-invariant transformer
 
 
 @dataclass
@@ -293,6 +293,7 @@ class Cache:
     source: list[tuple[Tensor, Tensor]]  # keys and values of cross-attention, [B, H, K, d] each
     bias: Tensor  # the source's additive mask [B, 1, 1, K]
     own: list[Tensor]  # keys and values of self-attention, [2, rows, H, room, d]
+    streams: typing.Any = None
 
 
 class Transformer(nn.Module):
@@ -309,6 +310,8 @@ class Transformer(nn.Module):
         deepest: the most branches that tree positions hold.
     """
 
+    Layer, kept = Layer, 2  # of each decoder layer are kept while decoding: keys and values
+
     def __init__(self, config: ModelConfig, operands: Sequence[int] = ()):
         super().__init__()
         if config.tree_positions and not operands:
@@ -316,8 +319,8 @@ class Transformer(nn.Module):
         self.config, self.static = config, False
         self.deepest = min(config.d_model // 2, MAX_TREE_DEPTH)
         self.register_buffer("operands", torch.tensor([*operands, 0]), persistent=False)
-        self.encoder = nn.ModuleList(Layer(config, False) for _ in range(config.layers))
-        self.decoder = nn.ModuleList(Layer(config, True) for _ in range(config.layers))
+        self.encoder = nn.ModuleList(self.Layer(config, False) for _ in range(config.layers))
+        self.decoder = nn.ModuleList(self.Layer(config, True) for _ in range(config.layers))
 
     def layout(self, valid: Tensor, positions: Tensor | None = None) -> Layout:
         """The layout of the tokens where `valid` [B, L]; see `Batch.positions`."""
@@ -357,8 +360,22 @@ class Transformer(nn.Module):
             x = layer(x, layout, bias, dropout)
         return Encoded(x, layout, bias)
 
+    def cache(self, encoded: Encoded, beams: int = 1) -> Cache:
+        """What decoding starts from, with so many rows for each source."""
+        pairs = [layer.cross.keys_values(encoded.memory, encoded.layout) for layer in self.decoder]
+        heads, rows = self.config.heads, beams * encoded.layout.batch
+        room = self.kept, rows, heads, STEP_KEYS, self.config.d_model // heads
+        own = [encoded.memory.new_zeros(room) for _ in pairs]
+        return Cache(pairs, encoded.bias, own, encoded.streams)
+
     def decode(
-        self, U: Tensor, inputs: Tensor, layout: Layout, source: Encoded | Cache, dropout=None
+        self,
+        U: Tensor,
+        inputs: Tensor,
+        layout: Layout,
+        source: Encoded | Cache,
+        dropout: Dropout | None = None,
+        **more,
     ) -> Tensor:
         """Features [N, D] for decoder inputs [B, T] (the start token, then the target).
 
@@ -374,7 +391,7 @@ class Transformer(nn.Module):
                 keys_values, kept = source.source[number], source.own[number]
             else:
                 keys_values, kept = layer.cross.keys_values(source.memory, source.layout), None
-            x = layer(x, layout, bias, dropout, (keys_values, source.bias), kept)
+            x = layer(x, layout, bias, dropout, (keys_values, source.bias), kept, **more)
         return x
 
     def project(self, U: Tensor, features: Tensor) -> Tensor:
@@ -388,6 +405,15 @@ class Transformer(nn.Module):
         never[Vocabulary.pad_id] = never[Vocabulary.start_id] = -torch.inf
         with torch.autocast(U.device.type, enabled=False):
             return F.linear(features, U, never) if U.dim() == 2 else features @ U.mT + never
+
+    def predict(
+        self, U: Tensor, inputs: Tensor, layout: Layout, source: Encoded | Cache, dropout=None
+    ) -> Tensor:
+        """Logits [N, V] of the token after each decoder input; see `decode`."""
+        features = self.decode(U, inputs, layout, source, dropout)
+        if U.dim() == 3:
+            return layout.pack(self.project(U, layout.unpack(features)))
+        return self.project(U, features)
 
     def forward(
         self,
@@ -404,7 +430,4 @@ class Transformer(nn.Module):
         layout has the target's.
         """
         encoded = self.encode(U, source, dropout, positions)
-        features = self.decode(U, inputs, layout, encoded, dropout)
-        if U.dim() == 3:
-            return layout.pack(self.project(U, layout.unpack(features)))
-        return self.project(U, features)
+        return self.predict(U, inputs, layout, encoded, dropout)

@@ -67,8 +67,16 @@ class Network(nn.Module):
             self.embedding = experiment.embedding.build(
                 experiment.vocabulary, experiment.test_vocabulary, experiment.model.d_model
             )
-            self.model = Transformer(experiment.model, experiment.operands)
+            self.model = self._transformer()
         self.loss = AdaCos(len(experiment.vocabulary)) if experiment.adacos else CrossEntropy()
+
+    def _transformer(self) -> Transformer:
+        made = self.experiment.model, self.experiment.operands
+        if not self.experiment.model.aggregation:
+            return Transformer(*made)
+        from itekit.invariant import SymbolInvariantTransformer
+
+        return SymbolInvariantTransformer(*made, self.experiment.vocabulary.learned_count)
 
     @property
     def device(self) -> torch.device:

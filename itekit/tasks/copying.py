@@ -91,6 +91,7 @@ class EvaluationGrid:
         maximum: the largest of both (30 in the paper: a 28 × 28 grid, 406 cells possible).
         samples: strings in each cell (100 in the paper; 20 for the scaled-up task).
         stride: take every stride-th row and column (1 in the paper).
+        names: draw the characters of a string from so many; 0: they are the alphabet's first.
 
     Raises:
         ValueError: an empty range, or samples or stride below 1.
@@ -100,6 +101,7 @@ class EvaluationGrid:
     maximum: int = 30
     samples: int = 100
     stride: int = 1
+    names: int = 0
 
     def __post_init__(self):
         if not 1 <= self.minimum <= self.maximum <= 10_000:
@@ -124,4 +126,8 @@ class EvaluationGrid:
     def strings(self, unique: int, length: int, seed: int) -> np.ndarray:
         """The strings of one cell, int64 [samples, length]; the seed and the cell decide them."""
         rng = np.random.default_rng([seed, unique, length])
-        return strings_with_unique(self.samples, length, unique, rng)
+        strings = strings_with_unique(self.samples, length, unique, rng)
+        if not self.names:
+            return strings
+        chosen = np.array([rng.choice(self.names, unique, replace=False) for _ in strings])
+        return np.take_along_axis(chosen, strings, axis=1)
