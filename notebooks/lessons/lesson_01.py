@@ -133,12 +133,6 @@ def _one_map(s, t, forth):
     return False
 
 
-def _nameless(term):
-    if isinstance(term, str):
-        return "x"
-    return tuple(map(_nameless, term[2:] if term[0] == "λ" else term))
-
-
 def _two_terms(rng):
     term = random_term(rng, rng.randint(2, 6))
     return term, rebound(rng, term, {}) if rng.random() < 0.9 else random_term(rng, 3)
@@ -151,8 +145,6 @@ check_equal_up_to_names = Exercise(
 )
 check_equal_up_to_names.mistakes = {
     lambda s, t: s == t: "this compares the text; bound variables may have other names.",
-    lambda s, t: _nameless(s) == _nameless(t): "the same tree is not enough: the links from "
-    "variables to their binders count too.",
     lambda s, t: _one_map(s, t, {}): "one map, from the names of s to those of t, lets two "
     "variables become one: λx.λy.x and λz.λz.z pass. Keep a map back as well.",
 }
@@ -162,14 +154,14 @@ check_equal_up_to_names.signs = {
 }
 
 
-def _naive(term, name, new, stop=()):
-    """term[name := new], never under a binder in `stop`; elsewhere `new` may be captured."""
+def _naive(term, name, new):
+    """term[name := new], where `new` may be captured."""
     match term:
         case str():
             return new if term == name else term
         case ("λ", x, body):
-            return term if x == name or x in stop else ("λ", x, _naive(body, name, new, stop))
-    return tuple(_naive(part, name, new, stop) for part in term)
+            return term if x == name else ("λ", x, _naive(body, name, new))
+    return tuple(_naive(part, name, new) for part in term)
 
 
 def substitute(term, name: str, new: str):
@@ -210,8 +202,6 @@ check_substitute.mistakes = {
     "first, to a name that occurs nowhere near.",
     _everywhere: "every occurrence is replaced. Only free ones may be: under a λ of the same name "
     "it is another variable, and the λ itself keeps its name.",
-    lambda term, name, new: _naive(term, name, new, {new}): "under a λ called like the new "
-    "variable nothing is replaced. Rename that λ first, with its variables, then go on below it.",
 }
 check_substitute.signs = {
     lambda answer, expected, term, name, new: free(expected) - free(answer) - {new}: "a free "

@@ -36,10 +36,6 @@ check_integer_of.mistakes = {
     _base_three: "the digits are read right, but the integers step over the zero vector: beyond "
     "its place each vector has an integer that is one smaller.",
     lambda vector: _integer_of(vector[::-1]): "the first component is the most significant digit.",
-    lambda vector: _base_three([c - 1 for c in vector]): "a digit is a component plus one.",
-    lambda vector: _base_three(vector) + (2 * _base_three(vector) >= 3 ** len(vector) - 1): (
-        "drawing adds 1 from the zero vector's place on; on the way back it is taken away again."
-    ),
 }
 
 
@@ -123,9 +119,4 @@ check_dimensions.mistakes = {
     "logarithm is rounded down, and the set is too small: round up.",
     lambda method, count: _logarithm(count, 3 if method == POINTS else 2): "neighboring points "
     "lack the zero vector: d dimensions hold 3^d - 1 of them.",
-    lambda method, count: _logarithm(count, 2): "neighboring points have three values a component.",
-}
-check_dimensions.signs = {
-    lambda answer, expected, method, count: answer > expected: "fewer dimensions would do.",
-    lambda answer, expected, method, count: answer < expected: "that many dimensions are too few.",
 }

@@ -9,18 +9,18 @@ from itekit.losses import AdaCos
 from lessons.exercises import Exercise, many, random_tensor
 
 
-def matrix(L, alphas, betas, parts=1, whole=1):
-    """U of several classes; parts and whole: the dimension that is normalised, None for none."""
+def as_it_is(x):
+    return x
 
-    def unit(x, dim):
-        return x if dim is None else normalize(x, dim=dim)
 
+def matrix(L, alphas, betas, parts=normalize, whole=normalize):
+    """U of several classes; what is done to the parts of a row, and to the whole row."""
     zeros = torch.zeros(len(L), betas[0].shape[1])
-    rows = [torch.cat([unit(L, parts), zeros], dim=1)]
+    rows = [torch.cat([parts(L), zeros], dim=1)]
     for alpha, beta in zip(alphas, betas, strict=True):
-        shared = unit(alpha[None], parts).expand(len(beta), -1)
-        rows.append(torch.cat([shared, unit(beta, parts)], dim=1))
-    return unit(torch.cat(rows), whole)
+        shared = parts(alpha[None]).expand(len(beta), -1)
+        rows.append(torch.cat([shared, parts(beta)], dim=1))
+    return whole(torch.cat(rows))
 
 
 def _parts(rng):
@@ -32,10 +32,9 @@ def _parts(rng):
 
 check_matrix = Exercise("matrix", matrix, many(25, _parts))
 check_matrix.mistakes = {
-    lambda *parts: matrix(*parts, whole=None): "f_fn is missing: normalise the full rows too.",
-    lambda *parts: matrix(*parts, parts=None): "f_bn is missing: L, alpha and beta are normalised "
-    "by themselves before they are put together.",
-    lambda *parts: matrix(*parts, parts=0, whole=0): "columns are normalised, and not rows.",
+    lambda *a: matrix(*a, whole=as_it_is): "f_fn is missing: normalise the full rows too.",
+    lambda *a: matrix(*a, parts=as_it_is): "f_bn is missing: L, alpha and beta are normalised by "
+    "themselves before they are put together.",
     lambda L, alphas, betas: matrix(L, alphas[:1] * len(alphas), betas): "all classes share one "
     "alpha, so that a variable cannot be told from a function.",
 }
@@ -50,18 +49,13 @@ check_letter_cosine.mistakes = {
     lambda b, c: cosine_similarity(b, c, dim=0): "that is the cosine of the random parts. Half of "
     "each row's squared length is the shared part, which is the same in both.",
     lambda b, c: (1 + b @ c) / 2: "f_bn divides the random parts by their lengths first.",
-    lambda b, c: 1 + cosine_similarity(b, c, dim=0): "both parts have length 1, so the row has "
-    "length √2 before f_fn: divide the dot product by 2.",
-    lambda b, c: cosine_similarity(b, c, dim=0) / 2: "that is the random parts' share of the dot "
-    "product. The shared parts, which are the same, add theirs.",
 }
 
 
-def _adacos_loss(s, cosines, targets, padding_in_the_loss=False):
+def _adacos_loss(s, cosines, targets):
     loss = AdaCos(cosines.shape[1])
     loss.scale.fill_(s)
-    value = loss(cosines, targets)
-    return cross_entropy(loss.scale * cosines, targets) if padding_in_the_loss else value
+    return loss(cosines, targets)
 
 
 def _loss_with(
@@ -101,10 +95,6 @@ check_adacos_loss.mistakes = {
     lambda *a: _loss_with(*a, whole=True): "B is the sum over the *other* classes, not the target.",
     lambda *a: _loss_with(*a, middle=torch.mean): "AdaCos takes the median angle, not the mean.",
     lambda *a: _loss_with(*a, most=math.inf): "the median angle is counted as π/4 at most.",
-    lambda *a: _adacos_loss(*a, padding_in_the_loss=True): "the scale is right. Padding (target 0) "
-    "is still counted in the loss.",
-    lambda s, cosines, targets: cross_entropy(cosines, targets, ignore_index=0): "the cosines go "
-    "into the softmax as they are, without any scale.",
 }
 
 
@@ -128,6 +118,4 @@ check_settled_scale.mistakes = {
     lambda *a: _settled(*a, math.inf, beyond=True): "where the others are closer than the target "
     "the scale grows without end: the cap of 100 stops it.",
     lambda *a: _settled(*a, most=math.inf): "the angle is counted as π/4 at most.",
-    lambda c, theta, C: _settled(c, math.pi / 4, C): "a theta smaller than π/4 counts as it is.",
-    lambda c, theta, C: _settled(c, theta, C + 1): "the target is not one of the C - 1 others.",
 }

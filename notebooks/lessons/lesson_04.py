@@ -37,10 +37,6 @@ check_attention.mistakes = {
     lambda q, k, v, mask: _scores(q, k, mask | True).softmax(1) @ v: "the mask is not used.",
     lambda q, k, v, mask: _scores(q, k, ~mask).softmax(1) @ v: "the mask is turned round: it is "
     "true where a query may look.",
-    lambda q, k, v, mask: (_scores(q, k, mask | True) * mask).softmax(1) @ v: "masked scores are "
-    "0, and softmax gives a score of 0 a weight. Minus infinity has none.",
-    lambda q, k, v, mask: _scores(q, k, mask, 1).softmax(1) @ v: "the scores are divided by d, and "
-    "not by its square root.",
 }
 check_attention.signs = {
     lambda answer, *_: any(x != x for row in answer for x in row): "there is a nan: a whole row or "
@@ -77,11 +73,8 @@ check_rope_halves.mistakes = {
     "j + d/2.",
     lambda x, base: _rope_halves(x, base, sign=-1): "the pairs turn the other way round.",
     lambda x, base: _rope_halves(x, base, start=1): "the first row, at position 0, does not turn.",
-    lambda x, base: _rope_halves(x, 1.0): "all pairs turn alike. Pair j turns by base^(-2j/d).",
-    lambda x, base: x: "nothing is turned.",
     lambda x, base: _rope_halves(x, base)[:, _halves_to_neighbours(x.shape[1])]: "the columns have "
     "moved: the pairs stand beside each other. Put column j back at j.",
-    lambda x, base: _rope_halves(x, base**0.5): "the exponent of pair j is -2j/d, not -j/d.",
 }
 check_rope_halves.signs = {
     lambda answer, expected, x, base: (
@@ -111,7 +104,6 @@ check_branches.mistakes = {
     lambda text, i: _branches(text, i)[::-1]: "these are the branches from the root down. Tree "
     "positions put the branch next to the token first.",
     _without_unary: "! and X have one operand, and that is a branch too: a left one.",
-    lambda text, i: _branches(text, i).translate({76: "R", 82: "L"}): "L and R are exchanged.",
 }
 check_branches.signs = {
     lambda answer, expected, *_: len(answer) > len(expected): "this is deeper than the token "

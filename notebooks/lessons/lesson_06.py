@@ -29,11 +29,6 @@ check_rank_correlation.mistakes = {
     "...; a rank says at which place a value stands: the inverse of it.",
     lambda *xy: pearsonr(*(np.argsort(np.argsort(one)) for one in xy))[0]: "equal values have to "
     "share one rank, the mean of their places; here the order of the list decides.",
-    lambda x, y: pearsonr(rankdata(x, "min"), rankdata(y, "min"))[0]: "equal values share the mean "
-    "of their places, not the smallest.",
-    lambda x, y: pearsonr(rankdata(x, "dense"), rankdata(y, "dense"))[0]: "after equal values the "
-    "count goes on from their places: 1, 2.5, 2.5, 4.",
-    lambda x, y: pearsonr(sorted(x), sorted(y))[0]: "sorting each list takes pairs apart.",
     lambda x, y: 1 - 6 * ((rankdata(x) - rankdata(y)) ** 2).sum() / (len(x) ** 3 - len(x)): "the "
     "formula with squared differences holds only where no values are equal (see part 4).",
 }
@@ -51,29 +46,22 @@ def _ranking(records, score=statistics.mean):
     return sorted(scores, key=scores.get)
 
 
-def _record(method, d_beta, distance):
-    return {"method": method, "d_beta": d_beta, "edit_distance": distance}
-
-
 def _records(rng):
     settings = rng.sample([(m, d) for m in METHODS for d in (4, 8, 16)], rng.randint(2, 3))
     every = [setting for setting in settings for _ in range(rng.randint(1, 3))]
-    records = [_record(*setting, round(rng.uniform(0, 20), 2)) for setting in every]
+    records = [
+        {"method": method, "d_beta": d_beta, "edit_distance": round(rng.uniform(0, 20), 2)}
+        for method, d_beta in every
+    ]
     ties = len(set(_by_setting(records, statistics.mean).values())) < len(settings)
     return None if ties else (records,)
 
 
-# The mean and the median disagree.
-SKEWED = [_record("normal", *run) for run in ((4, 1.0), (4, 2.0), (4, 9.0), (8, 3.0))]
-
-
-check_ranking = Exercise("ranking", _ranking, many(30, _records, (SKEWED,)))
+check_ranking = Exercise("ranking", _ranking, many(30, _records))
 check_ranking.mistakes = {
     lambda records: _ranking(records, min): "settings are ranked by their best seed, and the one "
     "with the most seeds has the most luck (part 3). Rank by the mean.",
     lambda records: _ranking(records)[::-1]: "the smallest number of errors has to come first.",
-    lambda records: _ranking(records, statistics.median): "that is the median over the seeds.",
-    lambda records: _ranking(records, sum): "a sum punishes having many seeds: take the mean.",
 }
 
 
@@ -100,9 +88,6 @@ check_paired_change.mistakes = {
     _change_of_means: "that is the difference of two means over different settings: what else is "
     "on in them plays a part. Compare pairs that differ in the feature alone.",
     lambda *a: -_paired_change(*a): "on minus off: the change by a feature that helps is negative.",
-    lambda records, feature: _paired_change(records, feature) * len(pairs(records, feature)): "the "
-    "changes are added up: their mean is asked for.",
-    lambda records, feature: 0.0: "every pair is counted twice, on minus off and off minus on.",
 }
 
 
@@ -131,6 +116,4 @@ check_usable.mistakes = {
     "vector is counted: d dimensions hold 3^d - 1 neighboring points.",
     lambda settings, m: [s for s in settings if _size(*s) > m]: "a set with exactly as many "
     "vectors as there are characters is large enough.",
-    lambda settings, m: [s for s in settings if s[1] >= m]: "a vector for each character is "
-    "needed, not a dimension for each.",
 }

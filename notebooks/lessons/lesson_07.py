@@ -17,11 +17,6 @@ def _infix(text):
     return _bracketed(parse_prefix(text))
 
 
-def _mirrored(formula: Formula) -> Formula:
-    operands = tuple(map(_mirrored, reversed(formula.operands)))
-    return Formula(formula.operator, operands, formula.name)
-
-
 def _same_without(marks, *texts):
     return len({text.translate(dict.fromkeys(map(ord, marks))) for text in texts}) == 1
 
@@ -32,8 +27,6 @@ check_infix = Exercise(
 check_infix.mistakes = {
     lambda text: "".join(c for c in _infix(text) if c not in "()"): "the brackets are missing: "
     "a U b & c could be read in two ways.",
-    lambda text: _bracketed(_mirrored(parse_prefix(text))): "the first operand is the left one.",
-    lambda text: text: "that is the prefix text itself.",
 }
 check_infix.signs = {
     lambda answer, expected, text: _same_without(" ", answer, expected): "only the spaces differ: "
@@ -73,16 +66,12 @@ LASSOS = ({0, 1, 3, 4}, [1, 2, 3, 4, 3]), ({1, 2}, [1, 2, 0]), ({2}, [1, 2, 1])
 check_globally = Exercise("globally", _globally, many(50, _times_of_f, *LASSOS))
 check_globally.mistakes = {
     lambda f, after: set(f): "that says where f holds now. G f asks for it at all later times.",
-    lambda f, after: (every := {*range(len(after))}) - _globally(every - f, after): "that is F f: "
-    "at some later time. G f is at all of them.",
     lambda f, after: {t for t in f if f >= {*range(t, len(after))}}: "the word does not end at the "
     "last letter: the cycle comes again, so its earlier times are later times too.",
     lambda f, after: set(): "from nothing comes nothing: this is the least solution, as for U. G f "
     "is the greatest one. Start with all times, and take away.",
     lambda f, after: {t for t in f if after[t] in f}: "that looks one time ahead only: f has to "
     "hold at all later times. Take away again, until nothing changes.",
-    lambda f, after: {t for t in f if f >= {*range(after[-1], len(after))}}: "f has to hold on the "
-    "way into the cycle too, not only now and in it.",
 }
 
 
@@ -124,13 +113,6 @@ def _closed_world(steps, loop, prefix, cycle):
     return _allows(*exact, prefix, cycle)
 
 
-def _turned(steps, loop, prefix, cycle):
-    """Counts the turns of a cycle from time 0, not from where it begins."""
-    loop = [loop[(t + len(steps)) % len(loop)] for t in range(len(loop))]
-    cycle = [cycle[(t + len(prefix)) % len(cycle)] for t in range(len(cycle))]
-    return _allows(steps, loop, prefix, cycle)
-
-
 def _random_steps(rng, least):
     count = rng.randint(least, 2)
     return [{n: rng.random() < 0.5 for n in chance(rng, 0.4, "ab")} for _ in range(count)]
@@ -154,9 +136,5 @@ check_allows.mistakes = {
     "different lengths. Go on until both are back where they were together.",
     lambda s, o, p, c: _all_allowed(s + o, p + c): "zip stops at the end of the shorter one, but "
     "neither ends: both cycles go on.",
-    _turned: "at time t of the word, the place in the cycle is (t - len(prefix)) % len(cycle), "
-    "since the cycle begins after the prefix; likewise in the trace.",
     _closed_world: "what a step does not mention is free, and not false.",
-    lambda s, o, p, c: [*map(len, (s, o))] == [*map(len, (p, c))] and _allows(s, o, p, c): "trace "
-    "and word need not be cut into prefix and cycle at the same times.",
 }

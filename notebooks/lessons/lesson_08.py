@@ -14,8 +14,6 @@ check_teacher_forcing.mistakes = {
     "decoder has to say the *next* token, and is shown the ones before it.",
     lambda said, start, end: ([start, *said[:-1]], [*said]): "the end is not a target: the network "
     "never learns to stop.",
-    lambda said, start, end: ([start, *said, end], [*said, end, end]): "one place too many: after "
-    "the end nothing is asked any more.",
 }
 check_teacher_forcing.signs = {
     lambda answer, expected, *_: len(answer) == 2 and len(answer[0]) != len(answer[1]): "each "
@@ -46,33 +44,20 @@ check_batches.mistakes = {
     lambda lengths, size, pool: _batches(lengths, size, pool, by=lambda row: row): "nothing is "
     "sorted, so that one long problem makes its whole batch long.",
     lambda *a: _batches(*a, keep_rest=True): "the last batch is not full: leave it out.",
-    lambda lengths, *a: [[lengths[row] for row in batch] for batch in _batches(lengths, *a)]: (
-        "these are the lengths; the batches hold the numbers of the problems."
-    ),
 }
 
 
-def _beam_step(going, log_p, K, end, candidates=2, among=1, by_length=True):
-    """One step: (finished, going); `among`: of how many times K the ends count as finished."""
+def _beam_step(going, log_p, K, end, candidates=2, by_length=True):
+    """One step: (finished, going)."""
     every = [
         (score + more, tokens, token)
         for (tokens, score), row in zip(going, log_p, strict=True)
         for token, more in enumerate(row)
     ]
     best = sorted(every, key=lambda one: one[0], reverse=True)[: candidates * K]
-    done = [(t, s) for s, t, token in best[: among * K] if token == end]
+    done = [(t, s) for s, t, token in best[:K] if token == end]
     finished = [((*t, end), s / (len(t) + 1) if by_length else s) for t, s in done]
     return finished, [((*t, token), s) for s, t, token in best if token != end][:K]
-
-
-def _each_its_best(going, log_p, K, end):
-    """Every beginning goes on with its own best token: K greedy searches."""
-    on = [
-        ((*tokens, row.index(max(row))), score + max(row))
-        for (tokens, score), row in zip(going, log_p, strict=True)
-    ]
-    finished = [(tokens, score / len(tokens)) for tokens, score in on if tokens[-1] == end]
-    return finished, [one for one in on if one[0][-1] != end]
 
 
 def _beams(rng):
@@ -88,10 +73,6 @@ check_beam_step = Exercise("beam_step", _beam_step, many(60, _beams))
 check_beam_step.mistakes = {
     lambda *a: _beam_step(*a, candidates=1): "only K continuations are looked at. If some of them "
     "end, fewer than K beginnings go on: look at 2K.",
-    lambda *a: _beam_step(*a, among=2): "an end counts as finished only among the first K "
-    "continuations, not among all 2K.",
     lambda *a: _beam_step(*a, by_length=False): "the score of a finished answer is divided by its "
     "length, the end included; else short answers win.",
-    _each_its_best: "every beginning goes on with its own best token. Beam search takes the best "
-    "of the continuations of *all* beginnings.",
 }

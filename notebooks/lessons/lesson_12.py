@@ -40,30 +40,11 @@ def two_in_the_alphabet(formula):
     return "1".join(sorted(token for token in formula if token in NAMES)[:2]) + "1"
 
 
-def always_a1(formula):
-    return "a1"
-
-
-def says_nothing(formula):
-    return ""
-
-
-SOLVERS = first_in_the_formula, first_in_the_alphabet, always_a1, says_nothing, two_in_the_alphabet
+SOLVERS = first_in_the_formula, first_in_the_alphabet, two_in_the_alphabet
 
 
 def _answers(solver, formula, renamings, undo=_undo):
     return [undo(solver(replaced(formula, r)), r) for r in renamings]
-
-
-def _different(*arguments):
-    return len(set(_answers(*arguments)))
-
-
-def _order_kept(solver, formula, renamings):
-    """Mapped back with the renamings in sorted order: the trap of part 4."""
-    found = _answers(solver, formula, renamings, lambda answer, r: answer)
-    ordered = sorted(renamings, key=lambda r: list(r.values()))
-    return alpha_covariance([_undo(a, r) for a, r in zip(found, ordered, strict=True)])
 
 
 def _solver_and_renamings(rng):
@@ -80,16 +61,11 @@ check_covariance_of.mistakes = {
     "not undone before the answers are compared: a1 and b1 may be one answer.",
     lambda *a: alpha_covariance(_answers(*a, undo=replaced)): "the answer is renamed a second "
     "time: undoing takes the inverse.",
-    _order_kept: "an answer is mapped back with another renaming than it was asked with (part 4).",
-    lambda *a: 1 - _different(*a) / len(a[2]): "the equation has |U| - 1 over |P| - 1, so that one "
-    "answer to all forms gives 1.",
-    lambda *a: 1 - (_different(*a) - 1) / len(a[2]): "the equation divides by |P| - 1, so that an "
-    "answer of its own for every form gives 0.",
+    lambda *a: 1 - len(set(_answers(*a))) / len(a[2]): "the equation has |U| - 1 over |P| - 1, so "
+    "that one answer to all forms gives 1.",
     lambda solver, formula, renamings: alpha_covariance(
         [_undo(solver(formula), r) for r in renamings]
     ): "the solver is asked about the formula as it is: rename the formula first.",
-    lambda *a: (_different(*a) - 1) / (len(a[2]) - 1): "that is the share of *changes*: "
-    "alpha-covariance is 1 minus it.",
 }
 
 
@@ -103,19 +79,11 @@ check_possible_values = Exercise(
 check_possible_values.mistakes = {
     lambda n: [i / n for i in range(n + 1)]: "|U| is 1 to n: the equation divides by n - 1.",
     lambda n: _values(n)[::-1]: "the smallest value comes first.",
-    lambda n: _values(n)[1:]: "0 is missing: each form can have an answer of its own.",
-    lambda n: _values(n)[:-1]: "1 is missing: all forms can have one answer.",
 }
 
 
 def _literals(text):
     return frozenset(zip(text[::2], text[1::2], strict=True))
-
-
-def _neighbours(answers):
-    """Counts a new answer wherever an answer differs from the one before it."""
-    pairs = zip(answers, answers[1:], strict=False)
-    return 1 - sum(_literals(x) != _literals(y) for x, y in pairs) / (len(answers) - 1)
 
 
 def _assignments(rng):
@@ -132,5 +100,4 @@ check_covariance_of_meaning.mistakes = {
     alpha_covariance: "a1b0 and b0a1 are two texts and one assignment: compare them as sets.",
     lambda answers: alpha_covariance(["".join(sorted(a)) for a in answers]): "sorting the "
     "characters takes names and values apart: a1b0 and a0b1 become the same.",
-    _neighbours: "an answer may come back later: count the different ones, not the changes.",
 }

@@ -26,10 +26,6 @@ check_weights.mistakes = {
     "tokens share one learned row: their number does not come in.",
     lambda n, m, D, d: {"plain": (n + m) * D, "proposed": n * (D - d)}: "the row that the "
     "interchangeable tokens share is learned too.",
-    lambda n, m, D, d: {"plain": (n + m) * D, "proposed": n * D + D - d}: "the other tokens' rows "
-    "are zero in the random part: only D - d_beta of their numbers are learned.",
-    lambda n, m, D, d: {"plain": m * D, "proposed": _dual_part(n, m, D, d)}: "the plain table has "
-    "a row for each other token too.",
 }
 
 
@@ -47,8 +43,6 @@ check_half.mistakes = {
     lambda elsewhere, n, D: math.ceil(elsewhere / D): "the other tokens have rows too.",
     lambda elsewhere, n, D: elsewhere // D - n: "rounded down: with so many tokens the embedding "
     "is still a little smaller than the rest.",
-    lambda elsewhere, n, D: elsewhere / D - n: "the next whole number of tokens is asked for.",
-    lambda elsewhere, n, D: elsewhere // D - n + 1: "one too many where it comes out even.",
     lambda elsewhere, n, D: math.ceil(elsewhere / 2 / D) - n: "half of *all* weights, and the "
     "embedding is a part of them: it has to hold as many as the rest does.",
 }
@@ -69,11 +63,6 @@ check_cache_bytes.mistakes = {
     lambda *a: _cache(*a[:4], 0): "the keys and values of the source are kept as well, for "
     "cross-attention.",
     lambda *a: _cache(*a) // 4: "that is how many numbers there are: a float32 has 4 bytes.",
-    lambda *a: _cache(*a) * 8: "32 bits are 4 bytes.",
-    lambda layers, D, rows, n, m: 8 * layers * D * rows * n * m: "places of the answer and tokens "
-    "of the source are kept beside each other: their numbers add up.",
-    lambda layers, D, rows, n, m: 8 * layers * D * (rows * n + m): "the keys and values of the "
-    "source are kept for each row too.",
     lambda layers, *a: _cache(1, *a): "each layer has its own keys and values.",
     lambda layers, D, rows, *a: _cache(
         layers, D, 1, *a
@@ -98,9 +87,6 @@ check_tokens_decoded.mistakes = {
     "through the layer, not T: early steps are short.",
     lambda lengths, cached: _tokens(lengths, cached, together=True): "every answer is run as long "
     "as the longest one. A row that has ended is dropped.",
-    lambda lengths, cached: _tokens([max(lengths)], cached): "each answer of the batch runs its "
-    "own tokens: add them up.",
-    lambda lengths, cached: _tokens([sum(lengths)], cached): "each answer starts with one token.",
     lambda lengths, cached: sum(T if cached else T * (T - 1) // 2 for T in lengths): "step t runs "
     "t tokens through the layer, the newest one included.",
 }
