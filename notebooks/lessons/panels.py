@@ -134,7 +134,7 @@ def renaming_to_new(chosen: Sequence[str], training: Vocabulary, test: Vocabular
     new = [token for token in test.tokens if token not in training.tokens]
     if len(chosen) > len(new):
         raise ValueError(f"{len(chosen)} characters are chosen, but only {len(new)} are new")
-    return Renaming(dict(zip(chosen, new, strict=False)), test.interchangeable)
+    return Renaming(dict(zip(chosen, new, strict=False)), test.interchangeable[0])
 
 
 def renaming_html(networks: Networks, text: str, chosen: Sequence[str], draw: int = 0) -> str:
