@@ -110,6 +110,7 @@ def run_notebook(
     output: str | Path,
     parameters: dict | None = None,
     cell_timeout: float | None = None,
+    progress: bool = True,
 ) -> Path:
     """Execute a notebook in its own folder and write the executed copy to `output`.
 
@@ -128,12 +129,12 @@ def run_notebook(
     output.parent.mkdir(parents=True, exist_ok=True)
     partial = output.with_name(f".{output.stem}.{os.getpid()}.partial.ipynb")
     failed = output.with_name(f"{output.stem}.failed.ipynb")
+    options = {"execution_timeout": cell_timeout, "progress_bar": progress, "cwd": path.parent}
+    options |= {"config": Config(KernelManager=private_sockets())}
+    options |= {"extra_arguments": ["--log-level=ERROR"]}
     try:
         with naming_full_disk(output):
-            kernel = {"config": Config(KernelManager=private_sockets())}
-            kernel |= {"extra_arguments": ["--log-level=ERROR"], "cwd": str(path.parent)}
-            given = str(path), str(partial), parameters or {}
-            papermill.execute_notebook(*given, execution_timeout=cell_timeout, **kernel)
+            papermill.execute_notebook(path, partial, parameters or {}, **options)
         os.replace(partial, output)
         failed.unlink(missing_ok=True)
         return output
@@ -141,18 +142,13 @@ def run_notebook(
         said = f"{type(error).__name__}: {str(error).splitlines()[0]}"
         if isinstance(error, PapermillExecutionError):
             said = f"{error.ename}: {error.evalue}"
-        said = f"{unfinished_cell(partial)} failed with {said}. What ran is in {failed}"
+        code = [cell for cell in read_json(partial)["cells"] if cell["cell_type"] == "code"]
+        started = sum("start_time" in cell["metadata"].get("papermill", {}) for cell in code)
+        said = f"code cell [{started}] failed with {said}. What ran is in {failed}"
         raise RuntimeError(f"{path.name}: {said}") from error
     finally:
         if partial.exists():
             os.replace(partial, failed)
-
-
-def unfinished_cell(path: Path) -> str:
-    """Say which code cell of a partly executed notebook was the last to start."""
-    code = [cell for cell in read_json(path)["cells"] if cell["cell_type"] == "code"]
-    started = sum("start_time" in cell["metadata"].get("papermill", {}) for cell in code)
-    return f"code cell [{started}]" if started else "the start of the kernel"
 
 
 def tidy(notebook, resources):
