@@ -13,6 +13,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import re
 import sys
 import tempfile
 import time
@@ -22,7 +23,6 @@ from pathlib import Path
 
 FORMAT, LOG = 1, "log.jsonl"
 SCALES = ("smoke", "lab", "paper")  # seconds; minutes on two CPU cores; the paper's own size
-VARIABLE = "ITEKIT_SCALE"
 STALE = 3600  # seconds after which a temporary file must be a killed run's
 
 
@@ -76,12 +76,7 @@ def write_json(path: Path, value) -> None:
 
 
 def read_json(path: Path, kind: type | tuple = (dict, list)):
-    """The value of a JSON file.
-
-    Raises:
-        FileNotFoundError: there is none.
-        ValueError: it is not UTF-8, not JSON, nested too deeply, or not of `kind`.
-    """
+    """The value of a JSON file; ValueError if it is damaged or not of `kind`."""
     try:
         value = json.loads(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -93,15 +88,12 @@ def read_json(path: Path, kind: type | tuple = (dict, list)):
 
 @contextlib.contextmanager
 def locked(directory: Path):
-    """Keep other processes that ask for the same folder out while the block runs.
-
-    Raises BlockingIOError, naming the folder, if another process is in.
-    """
+    """Keep other processes that ask for the same folder out; BlockingIOError if one is in."""
     Path(directory).mkdir(parents=True, exist_ok=True)
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield descriptor
+        yield
     except BlockingIOError as error:
         raise BlockingIOError(error.errno, f"{directory}: another process works here") from None
     finally:
@@ -113,11 +105,7 @@ class CheckpointError(ValueError):
 
 
 def save_checkpoint(path: Path, tensors: dict, metadata: dict) -> None:
-    """Write tensors by name and JSON metadata to `path`, atomically.
-
-    Raises:
-        OSError: the file cannot be written, the disk is full.
-    """
+    """Write tensors by name and JSON metadata to `path`, atomically."""
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
@@ -130,11 +118,7 @@ def save_checkpoint(path: Path, tensors: dict, metadata: dict) -> None:
 
 
 def read_checkpoint(path: Path) -> tuple[dict, dict]:
-    """All tensors of a checkpoint by name, and its metadata.
-
-    Raises:
-        CheckpointError: no such file, truncated, not a checkpoint of this kit, or a newer format.
-    """
+    """All tensors of a checkpoint by name, and its metadata; CheckpointError if it is none."""
     from safetensors import SafetensorError, safe_open
 
     if not Path(path).is_file():
@@ -165,15 +149,12 @@ def check_tensors(path: Path, expected: dict, found: dict) -> None:
 
 
 def read_log(directory: Path) -> list[dict]:
-    """The records of a run's log.jsonl, none if there is no such file.
+    """The records of a run's log.jsonl, none if there is no such file; ValueError if damaged.
 
     A record has "step", "loss" (the mean since the record before), "learning_rate",
     "tokens_per_second", with AdaCos "scale", and at validation "validation_loss",
     "validation_accuracy" and, for copying, "validation_edit_distance" (of strings of the
     evaluation grid's greatest length). A half-written last line is left out.
-
-    Raises:
-        ValueError: a damaged line, with its number.
     """
     path, records = Path(directory) / LOG, []
     if not path.exists():
@@ -189,16 +170,19 @@ def read_log(directory: Path) -> list[dict]:
 
 def provenance(device="cpu", packages: Iterable[str] = ("itekit", "torch", "numpy")) -> dict:
     """JSON value: the command, versions of Python and packages, hardware, and the UTC date."""
-    hardware = processor()
     if str(device).startswith("cuda"):
         import torch
 
         hardware = torch.cuda.get_device_name(device)
+    else:
+        facts = Path("/proc/cpuinfo")  # Linux
+        model = re.search(r"model name\s*: (.*)", facts.read_text() if facts.exists() else "")
+        hardware = f"{model[1] if model else platform.machine()}, {os.cpu_count()} cores"
     return {
         "command": command(),
         "versions": {"python": platform.python_version()} | versions(packages),
         "hardware": hardware,
-        "date": today(),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
 
 
@@ -210,42 +194,22 @@ def command() -> str:
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
     """Package -> its version, for those that are installed and those that are not."""
-    found = {}
-    for name in packages:
-        try:
+    found = dict.fromkeys(packages, "not installed as a package")
+    for name in found:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            found[name] = "not installed as a package"
     return found
-
-
-def processor() -> str:
-    """The processor and its number of cores."""
-    model = platform.processor() or platform.machine()
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                model = line.split(":", 1)[1].strip()
-                break
-    return f"{model}, {os.cpu_count()} cores"
-
-
-def today() -> str:
-    """The date in UTC, YYYY-MM-DD."""
-    return datetime.now(UTC).strftime("%Y-%m-%d")
 
 
 def resolve_scale(scale: str | None = None) -> str:
     """The size to use: `scale` itself, else the variable ITEKIT_SCALE, else "lab".
 
-    Raises:
-        ValueError: names where the value came from, if it is not one of SCALES.
+    ValueError says where a wrong one came from.
     """
-    source = "scale"
+    source, found = "scale", scale
     if scale is None:
-        source = f"the environment variable {VARIABLE}"
-        scale = os.environ.get(VARIABLE) or "lab"
-    if scale not in SCALES:
-        names = ", ".join(f'"{name}"' for name in SCALES)
-        raise ValueError(f"{source} is {scale!r}; expected one of {names}")
-    return scale
+        source = "the environment variable ITEKIT_SCALE"
+        found = os.environ.get("ITEKIT_SCALE") or "lab"
+    if found not in SCALES:
+        raise ValueError(f"{source} is {found!r}; expected one of {', '.join(SCALES)}")
+    return found
