@@ -1,6 +1,5 @@
 """LTL labels, verdicts and automata: Spot's own way and the definitions against the fast one."""
 
-import os
 import random
 import subprocess
 import sys
@@ -61,27 +60,19 @@ def candidates(count: int, propositions: int = 5, high: int = 35, seed: int = 0)
     return list(islice(random_formulas(LTL, propositions, (1, high), seed), count))
 
 
-def pairs(count: int, propositions: int, high: int, seed: int) -> list[tuple[str, str]]:
+@cache
+def pairs(count: int) -> list[tuple[str, str]]:
     """Formulas with traces: their own, another formula's, or their own with one token changed."""
-    rng = random.Random(seed)
-    problems = candidates(count, propositions, high, seed)
-    labels = [solve(problem, "fast") for problem in problems]
-    others = [label for label in labels if label]
-    found = []
-    for number, (problem, label) in enumerate(zip(problems, labels, strict=True)):
-        if label is None or number % 3 == 0:
-            label = rng.choice(others)
+    rng, problems = random.Random(0), candidates(count, high=25, seed=3)
+    labels = [solve(problem, "fast") or "{0}" for problem in problems]
+    for number, label in enumerate(labels):
+        if number % 3 == 0:
+            labels[number] = rng.choice(labels)
         elif number % 3 == 1:
-            label = mutated(label, rng)
-        found.append((problem, label))
-    return found
-
-
-def mutated(trace: str, rng: random.Random) -> str:
-    """The trace with one proposition or constant replaced, which keeps it a trace."""
-    places = [place for place, token in enumerate(trace) if token.isalnum()]
-    place = rng.choice(places)
-    return trace[:place] + rng.choice(["a", "b", "!a", "!c", "&a!a", "1", "0"]) + trace[place + 1 :]
+            place = rng.choice([place for place, token in enumerate(label) if token.isalnum()])
+            new = rng.choice(["a", "b", "!a", "!c", "&a!a", "1", "0"])
+            labels[number] = label[:place] + new + label[place + 1 :]
+    return list(zip(problems, labels, strict=True))
 
 
 # The bridge
@@ -203,10 +194,7 @@ def test_a_renaming_in_order_renames_the_label(formula, places):
         ("&aXb", "a;{1}", INCORRECT),  # b is not guaranteed
         ("&aXb", "{1}", INCORRECT),
         ("&aXb", "a;b", INVALID),
-        ("&aXb", "a;b;{}", INVALID),
         ("&aXb", "a;Xb;{1}", INVALID),
-        ("&aXb", "a;b;{1}{1}", INVALID),
-        ("&aXb", "a;cycle{b}", INVALID),
         ("&aXb", "", INVALID),
         ("&aXb", ">1a;=1b;{^01}", CORRECT),  # steps may be any Boolean formulas
         ("|ab", "|ab;{1}", CORRECT),
@@ -266,12 +254,10 @@ def letter_formula(letter: frozenset[str]):
 
 
 def test_agreement_with_default_containment():
-    """More pairs with ITEKIT_LONG_TESTS=1 (minutes)."""
-    many = os.environ.get("ITEKIT_LONG_TESTS") == "1"
-    found = pairs(20_000 if many else 500, 5, 35 if many else 25, seed=3)
+    found = pairs(500)
     assert sum("X0" in formula for formula, _ in found) > 50
     assert sum(is_empty(trace) for _, trace in found) > 10
-    expected = run(contained, found, limit=10 if many else 5)
+    expected = run(contained, found, limit=5)
     known = [one for one in zip(found, expected, strict=True) if one[1] != TIME_OUT]
     assert [satisfies(*pair) for pair, _ in known] == [value for _, value in known]
     satisfied = sum(value for _, value in known)
@@ -282,7 +268,7 @@ def test_checks_leave_nothing_behind():
     def size() -> tuple[int, int]:
         return buddy.bdd_extvarnum(0), buddy.bdd_getallocnum()
 
-    found = pairs(400, 5, 25, seed=7)
+    found = pairs(500)
     before = size()
     for pair in found:
         check(*pair)

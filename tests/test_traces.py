@@ -1,7 +1,5 @@
 """Traces, assignments and perturbed pairs: text, time, renaming, equality, errors."""
 
-import copy
-
 import pytest
 import spot
 from hypothesis import given
@@ -9,7 +7,7 @@ from hypothesis import strategies as st
 from logical import LONG_NAMES, assignments, formulas, traces
 
 from itekit.alpha import Renaming, alpha_equivalent_pairs, used_tokens
-from itekit.logic.formulas import Formula, parse_prefix, proposition
+from itekit.logic.formulas import Formula, proposition
 from itekit.logic.infix import parse_infix_trace, to_infix, trace_from_text, trace_to_infix
 from itekit.logic.perturbation import collides, perturb, published_perturbation
 from itekit.logic.semantics import letters, truth_table
@@ -24,14 +22,10 @@ a, b, c = map(proposition, "abc")
 # Traces
 
 
-def test_the_papers_trace():
+def test_traces_by_hand():
     trace = parse_trace("a;&ab;{b}")
-    assert trace == Trace((a, a & b), (b,))
-    assert trace.steps == (a, a & b, b) and trace.propositions == ("a", "b")
+    assert trace == Trace((a, a & b), (b,)) and trace.propositions == ("a", "b")
     assert trace.text() == "a;&ab;{b}" and str(trace) == "a ; & a b ; { b }"
-
-
-def test_bad_traces_and_times():
     for prefix, cycle in [((a,), ()), ((a, Formula("X", (b,))), (a,)), ((), ("a",))]:
         with pytest.raises(ValueError, match=r"at least one step|step \d must be a Boolean"):
             Trace(prefix, cycle)
@@ -41,11 +35,10 @@ def test_bad_traces_and_times():
 
 @given(traces(LONG_NAMES))
 def test_every_form_is_read_the_same(trace):
-    forms = [trace.text(), str(trace), trace_to_infix(trace), trace_to_infix(trace, unicode=True)]
-    assert [trace_from_text(form) for form in forms] == [trace] * 4
+    forms = [trace.text(), str(trace), trace_to_infix(trace)]
+    assert [trace_from_text(form) for form in forms] == [trace] * 3
     assert parse_infix_trace(forms[2].replace("cycle", "")) == trace
     assert parse_trace(trace.tokens()) == parse_trace(list(trace.tokens())) == trace
-    assert copy.deepcopy(trace) == trace
 
 
 @given(traces(("a", "b")))
@@ -73,9 +66,7 @@ def test_spot_reads_the_infix_form(trace):
         ("{=a=bc}", "{==abc}", False),  # operands in another order, but nothing is laid flat
         ("{>ab}", "{>ba}", False),
         ("{&aa}", "{a}", False),
-        ("{!&ab}", "{!&ba}", True),
         ("a;{b}", "{a;b}", False),
-        ("{a}", "{a;a}", False),
         ("a;b;{1}", "b;a;{1}", False),
         ("{" + "&a" * 200 + "b}", "{" + "&" * 200 + "b" + "a" * 200 + "}", True),
     ],
@@ -91,7 +82,6 @@ def test_traces_equal_up_to_the_order_of_operands(one, two, equal):
 def test_the_papers_assignment():
     assignment = parse_assignment("a1b0")
     assert assignment.values == (("a", True), ("b", False))
-    assert assignment.as_dict() == {"a": True, "b": False}
     assert assignment.text() == "a1b0" and str(assignment) == "a 1 b 0"
     assert "a" in assignment and "c" not in assignment
     assert parse_assignment("") == Assignment() and Assignment().text() == ""
@@ -101,7 +91,6 @@ def test_the_papers_assignment():
 def test_assignments_are_read_as_they_are_printed(assignment):
     assert parse_assignment(assignment.text()).values == assignment.values
     assert parse_assignment(assignment.tokens()) == parse_assignment(str(assignment)) == assignment
-    assert copy.deepcopy(assignment) == assignment
 
 
 @given(assignments(), assignments(), traces(), st.permutations("abc"))
@@ -128,8 +117,6 @@ def test_perturbation_by_hand():
     assert perturb("&dX&ba", "b;a;{1}", NAMES) == ("&cX&ab", "a;b;{1}")
     assert published_perturbation("&dX&ba", "b;a;{1}", NAMES) == ("&dX&ab", "a;b;{1}")
     assert not collides("&dX&ba", "b;a;{1}", NAMES)
-    pair = parse_prefix("&dX&ba"), parse_trace("b;a;{1}")
-    assert perturb(*pair, NAMES) == (parse_prefix("&cX&ab"), parse_trace("a;b;{1}"))
 
 
 @given(PAIRS)

@@ -4,10 +4,9 @@ The paper (appendix "Experimental Setup" of the propositional experiments) makes
 judges answers with py-aiger and the SAT solver behind it (Glucose 4). So do these functions: the
 authority that `truth_tables` is tested against, and for more propositions than a table can have.
 
-py-aiger names wires by the clock and orders them by hashes of those names, so that which model and
-which core come out differs from call to call (asked twice, two formulas in three get the same core,
-and a quarter of the cores hold a literal that can be left out). All are right answers, but a data
-set made with them cannot be made again.
+py-aiger names wires by the clock, so that which model and which core come out differs from call to
+call, and a quarter of the cores hold a literal that can be left out. All are right answers, but a
+data set made with them cannot be made again.
 """
 
 import operator
@@ -19,7 +18,7 @@ from aiger_sat import SolverWrapper
 from pysat.solvers import Glucose4
 
 from itekit.logic.formulas import ARITY, Formula, fold
-from itekit.logic.truth_tables import Assignment
+from itekit.logic.truth_tables import Assignment, sorted_assignment
 
 _OPERATORS = {
     "1": lambda: aiger.atom(True),
@@ -33,12 +32,7 @@ _OPERATORS = {
 
 
 def to_aiger(formula: Formula) -> aiger.BoolExpr:
-    """The formula as a py-aiger expression whose inputs are the formula's propositions.
-
-    ValueError if an operator is not propositional logic's.
-    """
-    if temporal := set(formula.tokens()) & ARITY.keys() - _OPERATORS.keys():
-        raise ValueError(f"no operator of propositional logic: {' '.join(temporal)}")
+    """A propositional formula as an expression whose inputs are the formula's propositions."""
     return fold(
         formula.tokens(),
         lambda token, *parts: _OPERATORS[token](*parts) if token in ARITY else aiger.atom(token),
@@ -60,18 +54,17 @@ def model(formula: Formula) -> Assignment | None:
     """
     with _solver(to_aiger(formula)) as solver:
         found = solver.get_model()
-    return None if found is None else _assignment(found)
+    return None if found is None else sorted_assignment(found)
 
 
 def core(formula: Formula, assignment: Assignment) -> Assignment:
-    """The literals of `assignment` that the solver needs to refute the negated formula.
+    """The literals of an assignment that implies the formula with which the solver proves that.
 
-    They imply the formula; some of them may do so alone. ValueError if they do not imply it.
+    Some of them may imply the formula alone.
     """
     with _solver(~to_aiger(formula)) as solver:
-        if solver.is_sat(assumptions=assignment.as_dict()):
-            raise ValueError(f"{assignment} does not imply the formula {formula}")
-        return _assignment(solver.get_unsat_core())
+        solver.is_sat(assumptions=assignment.as_dict())  # it is not; the core says why
+        return sorted_assignment(solver.get_unsat_core())
 
 
 def implied_by(formula: Formula, assignment: Assignment) -> bool:
@@ -97,8 +90,3 @@ def prime_implicant(formula: Formula) -> dict[str, bool] | None:
             if not solver.is_sat(assumptions=fewer):
                 kept = fewer
     return kept
-
-
-def _assignment(values: dict[str, bool]) -> Assignment:
-    """In the order of the names a, b, ..., z, aa, ab, ..., as the paper's labels have it."""
-    return Assignment(tuple(sorted(values.items(), key=lambda item: (len(item[0]), item[0]))))

@@ -3,38 +3,28 @@
 Paper, appendices "Temporal logic overview" and "Propositional Logic". A formula is an immutable
 tree: an operator and its operands. In prefix (Polish) notation operators precede their operands
 (`U a b` is a until b), so that no parentheses are needed, and a formula *is* its sequence of prefix
-tokens: equality, hashing and renaming work on that.
+tokens.
 
 As text, each token is one character (`Uab`, as in the files of DeepLTL); text with a blank in it is
-read as tokens separated by blanks, for names longer than a letter (`U request answer`). No function
-recurses, and depth and size are limited, so that no text can exhaust the stack or the memory.
+read as tokens separated by blanks, for names longer than a letter (`U request answer`). Depth and
+size are limited, so that no text can exhaust the stack or the memory.
 """
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from string import ascii_lowercase
 from typing import Any
 
-PROPOSITION = "AP"
-"""The operator of a formula that is an atomic proposition."""
-
-MAX_DEPTH, MAX_SIZE = 200, 100_000
-"""The most operators on a path from the root to a leaf, and the most tokens in a formula."""
-
+Text = str | Sequence[str]  # prefix text, or its tokens
+Names = Collection[str] | None  # the names that atomic propositions may have; any if None
+PROPOSITION = "AP"  # the operator of a formula that is an atomic proposition
+MAX_DEPTH, MAX_SIZE = 200, 100_000  # operators from the root to a leaf; tokens in a formula
 LIMITS = f"at most {MAX_SIZE} tokens, and at most {MAX_DEPTH} operators inside each other"
+ALIASES = {"<->": "=", "->": ">", "xor": "^"}  # spellings of DeepLTL's files, and their tokens
 
-Text = str | Sequence[str]
-"""Prefix text, or its tokens."""
-
-Names = Collection[str] | None
-"""The names that atomic propositions may have; any if None."""
-
-ALIASES = {"<->": "=", "->": ">", "xor": "^"}
-"""Spellings of DeepLTL's files, and the tokens that they stand for."""
-
-_NAME = re.compile("(?!(?:true|false|xor)$)[a-z][a-z0-9_]*")  # the three mean something in infix
+_NAME = re.compile("(?!(?:true|false|xor)$)[a-z][a-z0-9_]*")
+NAME = "a small letter, then small letters, digits or _ (not true, false or xor)"
 _WORD = re.compile(r"\S+")
 _ALIAS = re.compile("|".join(ALIASES))
 
@@ -56,20 +46,14 @@ class Operator:
 
 @dataclass(frozen=True)
 class Language:
-    """A logic: its name and its operators; everything else in a formula is a proposition."""
+    """A logic: its operators; everything else in a formula is a proposition."""
 
-    name: str
     operators: tuple[Operator, ...]
 
     @cached_property
     def by_token(self) -> dict[str, Operator]:
         """Prefix token -> operator."""
         return {operator.token: operator for operator in self.operators}
-
-    @cached_property
-    def one_character(self) -> frozenset[str]:
-        """The prefix tokens of all operators, and the names of one letter."""
-        return frozenset([*self.by_token, *ascii_lowercase])
 
 
 _OPERATORS = [  # binding and associativity are Spot's
@@ -91,23 +75,16 @@ _OPERATORS = [  # binding and associativity are Spot's
 ]
 
 
-def _language(name: str, tokens: str, core: str) -> Language:
-    table = {operator.token: operator for operator in _OPERATORS}
-    return Language(name, tuple(replace(table[token], core=token in core) for token in tokens))
+def _language(tokens: str, core: str) -> Language:
+    chosen = [operator for operator in _OPERATORS if operator.token in tokens]
+    return Language(tuple(replace(operator, core=operator.token in core) for operator in chosen))
 
 
-LTL = _language("linear temporal logic", "10!&XU|>=^FGRWM", "10!&XU")
-PROPOSITIONAL = _language("propositional logic", "10!&|=^", "10!&|=^")
-STEPS = _language("the steps of a trace", "10!&|>=^", "10!&")
-"""LTL without its temporal operators: what a step of a trace may be."""
-
-LANGUAGES = {"ltl": LTL, "propositional": PROPOSITIONAL}
-"""The languages of the two tasks."""
-
-ARITY = {operator.token: operator.arity for operator in LTL.operators}
-"""The number of operands of every operator of both logics."""
-
-_CHANGE = {token: arity - 1 for token, arity in ARITY.items()}
+LTL = _language("10!&XU|>=^FGRWM", "10!&XU")
+PROPOSITIONAL = _language("10!&|=^", "10!&|=^")
+STEPS = _language("10!&|>=^", "10!&")  # what a step of a trace may be: no temporal operators
+LANGUAGES = {"ltl": LTL, "propositional": PROPOSITIONAL}  # of the two tasks
+ARITY = {operator.token: operator.arity for operator in LTL.operators}  # of both logics
 
 
 def fold(tokens: Sequence[str], combine: Callable) -> Any:
@@ -125,35 +102,27 @@ def fold(tokens: Sequence[str], combine: Callable) -> Any:
 
 @lru_cache(maxsize=4096)
 def is_name(text: str) -> bool:
-    """Whether an atomic proposition can be called so.
-
-    A small letter, then small letters, digits or _; and not true, false or xor.
-    """
+    """Whether an atomic proposition can be called so (`NAME`)."""
     return _NAME.fullmatch(text) is not None
 
 
 class FormulaError(ValueError):
-    """Text that is no formula, trace or assignment.
-
-    Attributes:
-        text: the whole text; for a sequence of tokens, the tokens joined.
-        position, found, expected: where in it, from 0; what stands there, and what should.
-    """
+    """Text that is no formula, trace or assignment: what was found and expected at a position."""
 
     def __init__(self, text: str, position: int, found: str, expected: str):
-        self.text, self.position, self.found, self.expected = text, position, found, expected
-        self._start = max(0, position - 30)  # of the 60 characters that are shown
         super().__init__(text, position, found, expected)
+        self.text, self.position, self.found, self.expected = self.args
+        self._start = max(0, position - 30)
+        self._shown = text[self._start : self._start + 60]
 
     def __str__(self) -> str:
-        shown = self.text[self._start : self._start + 60]
-        return f"{shown!r}, position {self.position}: found {self.found}, expected {self.expected}"
+        where = f"{self._shown!r}, position {self.position}"
+        return f"{where}: found {self.found}, expected {self.expected}"
 
     @property
     def picture(self) -> str:
         """The text around the position, with a caret under it on a second line."""
-        shown = self.text[self._start : self._start + 60]
-        printable = "".join(c if c.isprintable() else "·" for c in shown)
+        printable = "".join(c if c.isprintable() else "·" for c in self._shown)
         return f"{printable}\n{' ' * (self.position - self._start)}^"
 
 
@@ -162,27 +131,23 @@ def quoted(token: str) -> str:
     return repr(token if len(token) <= 30 else token[:30] + "…") if token else "the end"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, repr=False)
 class Formula:
-    """A formula of either logic.
+    """A formula of either logic; ValueError for wrong operands, a bad name, or one too large.
 
     Attributes:
         operator: a prefix token, or PROPOSITION.
         operands: as many formulas as the operator takes.
-        name: an atomic proposition's name (`is_name`); empty for everything else.
+        name: an atomic proposition's name (`NAME`); empty for everything else.
         size: the number of tokens: operators, constants and atomic propositions.
         depth: the number of operators on the longest path from the root to a leaf.
-
-    Raises:
-        ValueError: an unknown operator, wrong operands, a bad name, or a formula deeper than
-            MAX_DEPTH or larger than MAX_SIZE.
     """
 
     operator: str
     operands: tuple["Formula", ...] = ()
     name: str = ""
-    size: int = field(init=False)
-    depth: int = field(init=False)
+    size: int = field(init=False, compare=False)
+    depth: int = field(init=False, compare=False)
 
     def __post_init__(self):
         operands, is_proposition = tuple(self.operands), self.operator == PROPOSITION
@@ -191,11 +156,9 @@ class Formula:
             takes = f"takes {arity} formulas" if arity is not None else "is no operator"
             raise ValueError(f"{self.operator!r} {takes}, found {operands!r}")
         if is_proposition != bool(self.name) or (is_proposition and not is_name(self.name)):
-            rule = "a small letter, then small letters, digits or _ (not true, false or xor)"
-            raise ValueError(f"{self.name!r} is no name of an atomic proposition: {rule}")
-        size, depth = 1, 0
-        for operand in operands:
-            size, depth = size + operand.size, max(depth, operand.depth + 1)
+            raise ValueError(f"{self.name!r} is no name of an atomic proposition: {NAME}")
+        size = 1 + sum(f.size for f in operands)
+        depth = max((f.depth + 1 for f in operands), default=0)
         if depth > MAX_DEPTH or size > MAX_SIZE:
             raise ValueError(f"a formula of {size} tokens and depth {depth}: {LIMITS}")
         object.__setattr__(self, "operands", operands)
@@ -248,18 +211,9 @@ class Formula:
     def core(self) -> "Formula":
         """The same meaning in true, false, AP, not, and, next, until (paper, equation "ltl").
 
-        ValueError if the result is too deep or too large: an equivalence or an exclusive or repeats
-        both of its operands.
+        ValueError if that is too large: `=` and `^` repeat both of their operands.
         """
         return fold(self.tokens(), lambda t, *f: _CORE[t](*f) if t in _CORE else _node(t, *f))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Formula):
-            return NotImplemented
-        return self is other or (self.size == other.size and self.tokens() == other.tokens())
-
-    def __hash__(self) -> int:
-        return hash(self.tokens())
 
     def __str__(self) -> str:
         return " ".join(self.tokens())
@@ -267,27 +221,17 @@ class Formula:
     def __repr__(self) -> str:
         return f"<Formula {self}>"
 
-    def __reduce__(self) -> tuple:  # flat, so that a deep formula can be copied
-        return from_tokens, (self.tokens(),)
-
     def __invert__(self) -> "Formula":
         return Formula("!", (self,))
 
     def __and__(self, other: "Formula") -> "Formula":
         return Formula("&", (self, other))
 
-    def __or__(self, other: "Formula") -> "Formula":
-        return Formula("|", (self, other))
-
 
 @lru_cache(maxsize=4096)
 def proposition(name: str) -> Formula:
-    """The formula that is one atomic proposition; ValueError if `name` is no name (`is_name`)."""
+    """The formula that is one atomic proposition; ValueError if `name` is none (`NAME`)."""
     return Formula(PROPOSITION, (), name)
-
-
-def _until(f: Formula, g: Formula) -> Formula:
-    return Formula("U", (f, g))
 
 
 _CORE = {
@@ -295,11 +239,11 @@ _CORE = {
     ">": lambda f, g: ~(f & ~g),
     "=": lambda f, g: ~(f & ~g) & ~(~f & g),
     "^": lambda f, g: ~(f & g) & ~(~f & ~g),
-    "F": lambda f: _until(Formula("1"), f),
-    "G": lambda f: ~_until(Formula("1"), ~f),
-    "R": lambda f, g: ~_until(~f, ~g),
-    "W": lambda f, g: ~_until(~g, ~f & ~g),
-    "M": lambda f, g: _until(g, f & g),
+    "F": lambda f: Formula("U", (Formula("1"), f)),
+    "G": lambda f: ~Formula("U", (Formula("1"), ~f)),
+    "R": lambda f, g: ~Formula("U", (~f, ~g)),
+    "W": lambda f, g: ~Formula("U", (~g, ~f & ~g)),
+    "M": lambda f, g: Formula("U", (g, f & g)),
 }
 
 
@@ -314,7 +258,7 @@ def _node(token: str, *operands: Formula) -> Formula:
 
 def parse_prefix(text: Text, language: Language = LTL, *, propositions: Names = None) -> Formula:
     """The formula that prefix text stands for (FormulaError as `read_tokens`)."""
-    return from_tokens(read_tokens(text, language, propositions=propositions))
+    return from_tokens(read_tokens(text, language, propositions))
 
 
 def to_prefix(formula: Formula) -> str:
@@ -342,16 +286,11 @@ def positions(text: str, start: int, stop: int) -> list[tuple[str, int]]:
     return list(zip(text[start:stop], range(start, stop), strict=True))
 
 
-def read_tokens(
-    text: Text, language: Language = LTL, *, propositions: Names = None
-) -> Sequence[str]:
-    """The prefix tokens of one formula, checked; no tree is built.
+def read_tokens(text: Text, language: Language, propositions: Names = None) -> Sequence[str]:
+    """The prefix tokens of one formula, checked (FormulaError); no tree is built.
 
-    The spellings of DeepLTL's files (`<->`, `->`, `xor`) are read as `=`, `>` and `^` where the
-    text is no formula otherwise: `&&xor` is a conjunction of x, o and r, `xorab` is `^ab`.
-
-    Raises:
-        FormulaError: not exactly one formula of the language, or one too deep or too large.
+    ALIASES are read where the text is no formula otherwise: `xorab` is `^ab`, and `&&xor` a
+    conjunction of x, o and r.
     """
     tokens = split(text)
     if is_formula(tokens, language, propositions):
@@ -365,22 +304,20 @@ def read_tokens(
 
 def is_formula(tokens: Sequence[str], language: Language, propositions: Names) -> bool:
     """Whether tokens are exactly one formula of the language, neither too large nor too deep."""
-    missing, change = 1, _CHANGE.get
+    missing, arity = 1, ARITY.get
     for token in tokens:
         if not missing:
             return False
-        missing += change(token, -1)
+        missing += arity(token, 0) - 1
     size = len(tokens)
-    if missing or size > MAX_SIZE or (size > MAX_DEPTH and _depth(tokens) > MAX_DEPTH):
+    if missing or size > MAX_SIZE or (size > MAX_DEPTH and fold(tokens, _depth) > MAX_DEPTH):
         return False
-    if propositions is None and language.one_character.issuperset(tokens):
-        return True
     names = set(tokens).difference(language.by_token)
     return all(map(is_name, names)) if propositions is None else names.issubset(propositions)
 
 
-def _depth(tokens: Sequence[str]) -> int:
-    return fold(tokens, lambda _, *depths: 1 + max(depths, default=-1))
+def _depth(_: str, *depths: int) -> int:
+    return 1 + max(depths, default=-1)
 
 
 def fault(

@@ -1,10 +1,9 @@
 """Infix notation: the text that people read and write, as Spot understands it.
 
-Precedence and associativity are Spot's. From the tightest: unary operators; U R W M, from the right
-(`a U b U c` is `a U (b U c)`); & ; xor ; | ; then -> and <-> together, from the right. Printed text
-has parentheses wherever people disagree about the order. Names have no capitals, so that `aUb` and
-`X0` mean a U b and X 0, which Spot takes for names. Traces look like Spot's words (paper, appendix
-"LLM Setup").
+Precedence and associativity are Spot's (`itekit.logic.formulas.Operator`); printed text has
+parentheses wherever people disagree about the order. Names have no capitals, so that `aUb` and `X0`
+mean a U b and X 0, which Spot takes for names. Traces look like Spot's words (paper, appendix "LLM
+Setup").
 """
 
 import re
@@ -25,18 +24,15 @@ from itekit.logic.formulas import (
 )
 from itekit.logic.traces import Trace, cut, parse_trace, span
 
-TOKENS = {"(": "(", ")": ")"} | {
+TOKENS = {"(": "(", ")": ")"} | {  # infix spelling -> prefix token
     spelling: operator.token
     for operator in LTL.operators
     for spelling in (operator.infix, operator.symbol, *operator.also.split())
 }
-"""Every infix spelling of an operator or a parenthesis -> its prefix token."""
-
 _longest_first = sorted((s for s in TOKENS if not s.islower()), key=len, reverse=True)
 _WORD = re.compile("|".join(["[a-z][a-z0-9_]*", *map(re.escape, _longest_first), r"\S"]))
 
-_BARE = {"|&", ">&", "=&", ">|", "=|"}
-"""Outer and inner operator where printed text needs no parentheses."""
+_BARE = {"|&", ">&", "=&", ">|", "=|"}  # outer and inner operator: printed without parentheses
 
 
 def parse_infix(text: str, language: Language = LTL) -> Formula:
@@ -133,11 +129,10 @@ def parse_infix_trace(text: str) -> Trace:
     return Trace(steps[:start], steps[start:])
 
 
-def trace_to_infix(trace: Trace, *, unicode: bool = False) -> str:
-    """The trace's infix text: in ASCII as Spot reads it, or with Unicode's symbols."""
-    prefix = [to_infix(step, unicode=unicode) for step in trace.prefix]
-    cycle = [to_infix(step, unicode=unicode) for step in trace.cycle]
-    return "; ".join([*prefix, f"cycle{{{'; '.join(cycle)}}}"])
+def trace_to_infix(trace: Trace) -> str:
+    """The trace's infix text, as Spot reads it."""
+    texts, start = list(map(to_infix, trace.steps)), len(trace.prefix)
+    return "; ".join([*texts[:start], f"cycle{{{'; '.join(texts[start:])}}}"])
 
 
 def formula_from_text(text: str, language: Language = LTL) -> Formula:
@@ -154,7 +149,6 @@ def trace_from_text(text: str) -> Trace:
 
 
 def _either(one, other) -> Formula | Trace:
-    """What one reading gives, or else the other."""
     try:
         return one()
     except FormulaError as first:

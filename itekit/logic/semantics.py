@@ -19,7 +19,6 @@ from itekit.logic.truth_tables import BOOLEAN, Assignment, truth_table
 
 Letter = Collection[str]
 Lasso = tuple[list[frozenset[str]], list[frozenset[str]]]
-
 HOLDS, FAILS, DEPENDS = "holds", "fails", "depends on the word"
 
 # What holds now, from what the operands say now and what the operator itself says at the next time.
@@ -96,10 +95,8 @@ def lassos(trace: Trace, names: Sequence[str], turns: int = 1) -> Iterator[Lasso
 
 def implied_by(formula: Formula, assignment: Assignment) -> bool:
     """Whether all completions of a partial assignment make a propositional formula true."""
-    values, most = assignment.as_dict(), truth_tables.LARGEST
+    values = assignment.as_dict()
     free = [name for name in formula.propositions if name not in values]
-    if len(free) > most:
-        raise ValueError(f"{len(free)} propositions are left free, at most {most} can be")
     return truth_tables.implied_by(formula.tokens(), free, values)
 
 
@@ -113,9 +110,11 @@ def evaluate_symbolic(formula: Formula, trace: Trace) -> dict[Formula, list[str]
     Where the status is DEPENDS, a word may choose differently at each repetition of the cycle.
     EmptyTraceError if a step cannot be satisfied: on no word, everything and nothing holds.
     """
+    from itekit.logic.spot_bridge import sides
+
     automaton, found = _automaton(trace), {}
     for part in formula.subformulas():
-        yes, no = _both(part)
+        yes, no = sides(part)
         found[part] = []
         for time in range(len(trace.steps)):
             automaton.set_init_state(time)
@@ -126,21 +125,13 @@ def evaluate_symbolic(formula: Formula, trace: Trace) -> dict[Formula, list[str]
 
 def example_words(formula: Formula, trace: Trace) -> tuple[Trace | None, Trace | None]:
     """Words of a trace that satisfy a formula, and words that violate it; None for no words."""
-    from itekit.logic.spot_bridge import word_to_trace
+    from itekit.logic.spot_bridge import sides, word_to_trace
 
     automaton, found = _automaton(trace), []
-    for other in _both(formula):  # each is needed until its word is text
+    for other in sides(formula):  # each is needed until its word is text
         word = automaton.intersecting_word(other)
         found.append(word and parse_trace(word_to_trace(word)))
-    return found[0], found[1]
-
-
-def _both(formula: Formula):
-    """Spot's automata of the words that satisfy the formula, and of those that violate it."""
-    from itekit.logic.spot_bridge import spot, to_spot
-
-    yes = to_spot(formula)
-    return [f.translate("Low", "Any") for f in (yes, spot.formula.Not(yes))]
+    return tuple(found)
 
 
 def _automaton(trace: Trace):

@@ -1,7 +1,7 @@
 """Spot's formulas, words and automata, and ours.
 
-Spot (the paper's tool for LTL) reads and prints prefix notation itself, in the dialect of the
-program lbt: `t` and `f` for true and false, names in quotes unless they are p0, p1, ...
+Spot reads and prints prefix notation itself, in the dialect of the program lbt: `t` and `f` for
+true and false, names in quotes unless they are p0, p1, ...
 
 Spot orders the operands of a conjunction by the age of the formulas in the process, and an
 accepting run may depend on that order. `numbered` therefore gives Spot names of its own: nothing is
@@ -13,20 +13,19 @@ from collections.abc import Iterable, Mapping, Sequence
 import spot
 from spot import buddy
 
-from itekit.logic.formulas import ARITY, Formula, join, parse_prefix
-from itekit.logic.traces import Steps, Trace
+from itekit.logic.formulas import ARITY, Formula, fold, join, parse_prefix
+from itekit.logic.traces import Steps, Trace, trace_tokens
 
 # BDD variables that Spot has to add later get an order, and a trace's step perhaps another form,
 # that depend on how many the formulas before it needed: have enough from the start.
 buddy.bdd_extvarnum(300)
 
-FIRST = 1000
-"""The first name that `numbered` gives is p1000; a person's own would rather be p0."""
-
+FIRST = 1000  # the first name that `numbered` gives is p1000; a person's own would rather be p0
 _LBT = {token: f"{token} " for token in ARITY}
 _LBT |= {"1": "t ", "0": "f ", ">": "i ", "=": "e ", "R": "V "}
 _FROM_LBT = {spelling.strip(): token for token, spelling in _LBT.items()}
-_BINARY = {
+_BOOLEAN = {
+    "!": buddy.bdd_not,
     "&": buddy.bdd_and,
     "|": buddy.bdd_or,
     ">": buddy.bdd_imp,
@@ -48,6 +47,12 @@ def prefix_to_spot(text: str) -> spot.formula:
 def from_lbt(lbt: Iterable[str], names: Mapping[str, str]) -> list[str]:
     """Prefix tokens of lbt's; `names` are the propositions' names by what lbt calls them."""
     return [_FROM_LBT.get(token) or names[token] for token in lbt]
+
+
+def sides(formula: Formula) -> list[spot.twa_graph]:
+    """Automata of the words that satisfy the formula, and of those that violate it."""
+    yes = to_spot(formula)
+    return [f.translate("Low", "Any") for f in (yes, spot.formula.Not(yes))]
 
 
 def _parse_lbt(tokens: Sequence[str], names: Mapping[str, str]) -> spot.formula:
@@ -85,33 +90,17 @@ def steps_automaton(
     last = len(tokens) - 1
     automaton.new_states(last + 1)
     for state, step in enumerate(tokens):
-        automaton.new_edge(state, start if state == last else state + 1, _bdd(step, leaves))
+        condition = fold(step, lambda token, *f: _BOOLEAN[token](*f) if f else leaves[token])
+        automaton.new_edge(state, start if state == last else state + 1, condition)
     return automaton
-
-
-def _bdd(tokens: Sequence[str], leaves: Mapping[str, buddy.bdd]) -> buddy.bdd:
-    """The BDD of a step's prefix tokens."""
-    stack: list[buddy.bdd] = []
-    for token in reversed(tokens):  # quicker than `fold`
-        if token in leaves:
-            stack.append(leaves[token])
-        elif token == "!":
-            stack.append(buddy.bdd_not(stack.pop()))
-        else:
-            stack.append(_BINARY[token](stack.pop(), stack.pop()))
-    return stack[0]
 
 
 def word_to_trace(word: spot.twa_word, names: Mapping[str, str] | None = None) -> str:
     """The prefix text of a Spot word; `names` are the propositions' by what Spot calls them."""
-    names = names or {}
     before, _, cycle = str(word)[:-1].rpartition("cycle{")
-    tokens: list[str] = []
-    for step in before.split("; ")[:-1]:
-        tokens += (*_step_tokens(step, names), ";")
-    for number, step in enumerate(cycle.split("; ")):
-        tokens += (";" if number else "{", *_step_tokens(step, names))
-    return join([*tokens, "}"])
+    prefix = before.split("; ")[:-1]
+    steps = [_step_tokens(step, names or {}) for step in prefix + cycle.split("; ")]
+    return join(trace_tokens(steps, len(prefix)))
 
 
 def _step_tokens(step: str, names: Mapping[str, str]) -> list[str]:

@@ -23,23 +23,14 @@ from itekit.logic.formulas import (
     quoted,
 )
 
-Steps = tuple[list[Sequence[str]], int]
-"""The tokens of each step of a trace, and the number of steps before the cycle."""
+Steps = tuple[list[Sequence[str]], int]  # each step's tokens; the number before the cycle
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A symbolic lasso.
+    """A symbolic lasso; ValueError for an empty cycle, or a step with a temporal operator."""
 
-    Attributes:
-        prefix: the steps before the cycle; there may be none.
-        cycle: the steps that repeat; at least one.
-
-    Raises:
-        ValueError: an empty cycle, or a step with a temporal operator.
-    """
-
-    prefix: tuple[Formula, ...]
+    prefix: tuple[Formula, ...]  # the steps before the cycle; there may be none
     cycle: tuple[Formula, ...]
 
     def __post_init__(self):
@@ -69,12 +60,7 @@ class Trace:
 
     def tokens(self) -> tuple[str, ...]:
         """The trace's tokens: prefix notation, with `;` `{` `}`."""
-        tokens: list[str] = []
-        for step in self.prefix:
-            tokens += (*step.tokens(), ";")
-        for number, step in enumerate(self.cycle):
-            tokens += (";" if number else "{", *step.tokens())
-        return (*tokens, "}")
+        return trace_tokens([step.tokens() for step in self.steps], len(self.prefix))
 
     def text(self) -> str:
         """The trace's prefix text."""
@@ -87,6 +73,13 @@ class Trace:
 
     def __str__(self) -> str:
         return " ".join(self.tokens())
+
+
+def trace_tokens(steps: Sequence[Sequence[str]], start: int) -> tuple[str, ...]:
+    """The tokens of a trace from those of its steps; `start` of them are before the cycle."""
+    before = [token for step in steps[:start] for token in (*step, ";")]
+    cycle = [token for step in steps[start:] for token in (";", *step)]
+    return (*before, "{", *cycle[1:], "}")
 
 
 def trace_equal(first: Trace, second: Trace) -> bool:
@@ -112,9 +105,9 @@ def sorted_operands(formula: Formula) -> tuple:
     return fold(formula.tokens(), node)
 
 
-def parse_trace(text: Text, *, propositions: Names = None) -> Trace:
+def parse_trace(text: Text) -> Trace:
     """The trace that prefix text stands for (FormulaError as `read_trace`)."""
-    steps, start = read_trace(text, propositions=propositions)
+    steps, start = read_trace(text)
     formulas = list(map(from_tokens, steps))
     return Trace(formulas[:start], formulas[start:])
 

@@ -24,16 +24,15 @@ from itekit.logic.formulas import (
     FormulaError,
     Names,
     Text,
+    fold,
     is_name,
     join,
     positions,
     quoted,
 )
 
-LARGEST = 20
-"""Names up to which a table (a million bits) is quicker than the solver."""
-
-BOOLEAN: dict[str, Callable[..., int]] = {
+LARGEST = 20  # names up to which a table (a million bits) is quicker than the solver
+BOOLEAN: dict[str, Callable[..., int]] = {  # on the bits of integers; those past the table to cut
     "1": lambda: -1,
     "0": lambda: 0,
     "!": operator.invert,
@@ -43,28 +42,21 @@ BOOLEAN: dict[str, Callable[..., int]] = {
     "=": lambda f, g: ~(f ^ g),
     "^": operator.xor,
 }
-"""What operators do with the bits of integers; bits past those that count are to be cut off."""
 
 
 @dataclass(frozen=True, eq=False)
 class Assignment:
     """A partial assignment; equal to another one with the same values in any order.
 
-    Attributes:
-        values: pairs of a name and its truth value, in the order in which they are printed.
-
-    Raises:
-        ValueError: a bad or repeated name, or a value that is not True or False.
+    ValueError for a bad or repeated name, or a value that is not True or False.
     """
 
-    values: tuple[tuple[str, bool], ...] = ()
+    values: tuple[tuple[str, bool], ...] = ()  # in the order in which they are printed
 
     def __post_init__(self):
         for name, value in self.values:
             if not is_name(name) or not isinstance(value, bool):
-                raise ValueError(
-                    f"expected names, each with True or False; found {name!r}, {value!r}"
-                )
+                raise ValueError(f"expected names with True or False, found {name!r}, {value!r}")
         if len(self.as_dict()) < len(self.values):
             raise ValueError(f"a name stands twice in {self}")
 
@@ -98,13 +90,13 @@ class Assignment:
         return " ".join(self.tokens())
 
 
-def parse_assignment(text: Text, *, propositions: Names = None) -> Assignment:
-    """The assignment that the text stands for.
+def sorted_assignment(values: Mapping[str, bool]) -> Assignment:
+    """In the order of the names a, b, ..., z, aa, ab, ..., as the paper's labels have it."""
+    return Assignment(tuple(sorted(values.items(), key=lambda item: (len(item[0]), item[0]))))
 
-    Raises:
-        FormulaError: an odd length, a value other than 0 and 1, or a name that is unknown or
-            stands twice.
-    """
+
+def parse_assignment(text: Text, *, propositions: Names = None) -> Assignment:
+    """The assignment that the text stands for; FormulaError for what is none."""
     text = join(text)
     tokens, values = positions(text, 0, len(text)), {}
     for number in range(0, len(tokens), 2):
@@ -131,41 +123,22 @@ def columns(count: int) -> tuple[int, ...]:
 def table(
     tokens: Sequence[str], names: Sequence[str], values: Mapping[str, bool] | None = None
 ) -> int:
-    """The truth table over `names`, the names in `values` replaced by their values.
+    """The truth table of a formula's prefix tokens over `names`, others replaced by `values`.
 
-    Raises:
-        ValueError: a token is neither a Boolean operator nor in `names` or `values`, or operands
-            are missing or left over.
+    ValueError for a token that is neither a Boolean operator nor in `names` or `values`.
     """
     full = (1 << (1 << len(names))) - 1
-    known = {"0": 0, "1": full}
-    if values:
-        known.update((name, full if value else 0) for name, value in values.items())
-    known.update(zip(names, columns(len(names)), strict=True))
-    stack: list[int] = []
-    push, pop = stack.append, stack.pop
+    known = {"0": 0, "1": full} | {name: full * value for name, value in (values or {}).items()}
+    known |= zip(names, columns(len(names)), strict=True)
     try:
-        for token in reversed(tokens):
-            if token in known:
-                push(known[token])
-            elif token == "!":
-                push(full ^ pop())
-            else:
-                push(BOOLEAN[token](pop(), pop()) & full)
-        (result,) = stack
-    except KeyError:
+        return fold(tokens, lambda token, *f: BOOLEAN[token](*f) & full if f else known[token])
+    except KeyError as error:
         expected = f"a Boolean operator or a proposition ({' '.join(names)})"
-        raise ValueError(f"found {token!r}, expected {expected}") from None
-    except (IndexError, ValueError):
-        raise ValueError(f"{join(tokens)!r} is not one formula") from None
-    return result
+        raise ValueError(f"found {error.args[0]!r}, expected {expected}") from None
 
 
 def truth_table(formula: Formula, names: Sequence[str]) -> int:
-    """The values of a Boolean formula under all assignments to `names`, as bits of an integer.
-
-    ValueError as `table`.
-    """
+    """The values of a Boolean formula under all assignments to `names` (`table`)."""
     return table(formula.tokens(), names)
 
 

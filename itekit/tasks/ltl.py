@@ -7,8 +7,6 @@ LTLRandom35 (DeepLTL). Formulas that nothing satisfies get no label. Two transla
     default     the small automaton that Spot makes an effort for; the paper's data
     fast        Spot's options Low and Any; much less time for large formulas, other runs
 
-Their labels are about as short but not the same: a set of data must say which one made it.
-
 A trace is checked by Spot: its automaton has no word in common with the automaton of the *negated*
 formula, translated fast. That is exact, and a step may be any Boolean formula. A step that nothing
 satisfies (`0`, `&a!a`) leaves no word at all, and such a trace satisfies every formula: by the
@@ -19,13 +17,12 @@ Formulas and traces are prefix text (`itekit.logic.formulas`), or sequences of t
 
 import spot
 
-from itekit.logic.formulas import FormulaError, Text, read_tokens, split
+from itekit.logic.formulas import LTL, FormulaError, Text, read_tokens, split
 from itekit.logic.spot_bridge import numbered, steps_automaton, word_to_trace
 from itekit.logic.traces import Steps, parse_trace, read_trace, trace_equal
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID
 
-TRANSLATIONS: dict[str, tuple[str, ...]] = {"default": (), "fast": ("Low", "Any")}
-"""By name, the options given to Spot's translation."""
+TRANSLATIONS = ("default", "fast")
 
 
 def solve(formula: Text, translation: str = "default", *, simplify: bool = False) -> str | None:
@@ -36,14 +33,12 @@ def solve(formula: Text, translation: str = "default", *, simplify: bool = False
 
     With `simplify`, Spot shortens the trace; the paper's data are not simplified.
 
-    Raises:
-        FormulaError: `formula` is not one LTL formula in prefix notation.
-        ValueError: an unknown translation.
+    FormulaError if `formula` is not one LTL formula; ValueError for an unknown translation.
     """
     if translation not in TRANSLATIONS:
         known = ", ".join(TRANSLATIONS)
         raise ValueError(f"unknown translation {translation!r}: expected one of {known}")
-    spot_formula, names = numbered(read_tokens(formula))
+    spot_formula, names = numbered(read_tokens(formula, LTL))
     automaton = _translate(spot_formula, translation, spot.make_bdd_dict())
     automaton.merge_edges()  # as DeepLTL does: of two steps that lead to one place, either will do
     if translation == "default":
@@ -69,30 +64,23 @@ def check(formula: Text, answer: Text, label: Text | None = None) -> str:
     """The verdict on an answer (`itekit.tasks.verdicts`).
 
     EXACT if its steps are the label's up to the order of commutative operands; INVALID if it is no
-    trace; CORRECT if it satisfies the formula; else INCORRECT.
-
-    Raises:
-        FormulaError: `formula` is not one LTL formula (it is not read if the answer is no trace,
-            or exact), or `label` no trace (it is read if it has the answer's tokens).
+    trace; CORRECT if it satisfies the formula; else INCORRECT. FormulaError if `formula` or `label`
+    is none, where they are read.
     """
     try:
         steps = read_trace(answer)
     except FormulaError:
         return INVALID
-    if label is not None:
-        same_tokens = answer != label and sorted(split(answer)) == sorted(split(label))
-        if answer == label or (
-            same_tokens and trace_equal(parse_trace(answer), parse_trace(label))
-        ):
-            return EXACT
+    if answer == label:
+        return EXACT
+    same_tokens = label is not None and sorted(split(answer)) == sorted(split(label))
+    if same_tokens and trace_equal(parse_trace(answer), parse_trace(label)):
+        return EXACT
     return CORRECT if _satisfies(formula, steps) else INCORRECT
 
 
 def is_empty(trace: Text) -> bool:
-    """Whether the trace stands for no word at all, since nothing satisfies one of its steps.
-
-    FormulaError if `trace` is no trace.
-    """
+    """Whether the trace stands for no word at all, since nothing satisfies one of its steps."""
     return satisfies("0", trace)
 
 
@@ -105,7 +93,7 @@ def _translate(formula: spot.formula, translation: str, bdd_dict: spot.bdd_dict)
 
 
 def _satisfies(formula: Text, steps: Steps) -> bool:
-    spot_formula, names = numbered(read_tokens(formula))
+    spot_formula, names = numbered(read_tokens(formula, LTL))
     bdd_dict = spot.make_bdd_dict()  # its own, so that nothing piles up
     negation = _translate(spot.formula.Not(spot_formula), "fast", bdd_dict)
     return not negation.intersects(steps_automaton(steps, names, bdd_dict))

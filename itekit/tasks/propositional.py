@@ -4,16 +4,12 @@ A formula is given, and the model is to produce a partial assignment, such as `a
 it is true whatever the other propositions are. Labels come from a model of the formula f: an
 unsatisfiable core of not-f under the model's literals (appendix "Experimental Setup" of the
 propositional experiments; the recipe of PropRandom35). Formulas without a model get no label, nor
-do tautologies, whose label would be empty. A label's literals are sorted by name: a, b, ..., z,
-aa, ab, ...
-
-Two methods answer the same questions:
+do tautologies, whose label would be empty. Two methods answer the same questions:
 
     aiger   py-aiger, as the paper's authors use it: the authority. Its cores depend on the run,
             and some hold a literal too many.
-    fast    truth tables, or the solver where there are many propositions. Its label is the
-            prime implicant of `truth_tables.prime_implicant`, fixed by the formula alone: no
-            literal can be left out, and the label of a renamed formula is the renamed label.
+    fast    truth tables, or the solver where there are many propositions. Its label is
+            `truth_tables.prime_implicant`, fixed by the formula alone.
 
 Verdicts do not depend on the method. Formulas and assignments are prefix text
 (`itekit.logic.formulas`), or sequences of tokens.
@@ -29,7 +25,7 @@ from itekit.logic.formulas import (
     parse_prefix,
     read_tokens,
 )
-from itekit.logic.truth_tables import Assignment, parse_assignment
+from itekit.logic.truth_tables import parse_assignment, sorted_assignment
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID
 
 METHODS = ("fast", "aiger")
@@ -37,33 +33,22 @@ UNSATISFIABLE, TAUTOLOGY, CONTINGENT = "unsatisfiable", "tautology", "contingent
 
 
 def solve(formula: Text, method: str = "fast") -> str | None:
-    """The label of a formula; None if it has none (`classify` says why).
+    """The label of a formula, sorted by name; None if it has none (`classify` says why).
 
     Method "aiger" gives a tautology a label too where the solver's core happens not to be empty,
-    as in the authors' data.
-
-    Raises:
-        FormulaError: `formula` is not one propositional formula in prefix notation.
-        ValueError: an unknown method.
+    as in the authors' data. FormulaError if `formula` is not one propositional formula.
     """
     _check_method(method)
     if method == "fast":
         label = _implicant(formula)
-    else:
-        tree = parse_prefix(formula, PROPOSITIONAL)
-        model = aiger_bridge.model(tree)
-        label = model and aiger_bridge.core(tree, model).as_dict()
-    if not label:
-        return None
-    ordered = sorted(label.items(), key=lambda literal: (len(literal[0]), literal[0]))
-    return Assignment(tuple(ordered)).text()
+        return sorted_assignment(label).text() if label else None
+    tree = parse_prefix(formula, PROPOSITIONAL)
+    model = aiger_bridge.model(tree)
+    return None if model is None else aiger_bridge.core(tree, model).text() or None
 
 
 def classify(formula: Text) -> str:
-    """Whether a formula is UNSATISFIABLE, a TAUTOLOGY, or neither: CONTINGENT.
-
-    FormulaError if it is not one propositional formula in prefix notation.
-    """
+    """Whether a formula is UNSATISFIABLE, a TAUTOLOGY, or neither: CONTINGENT (FormulaError)."""
     label = _implicant(formula)
     return UNSATISFIABLE if label is None else CONTINGENT if label else TAUTOLOGY
 
@@ -71,16 +56,10 @@ def classify(formula: Text) -> str:
 def check(formula: Text, answer: Text, label: Text | None = None, method: str = "fast") -> str:
     """The verdict on an answer (`itekit.tasks.verdicts`).
 
-    EXACT if it has the label's literals, in any order; INVALID if it is no assignment (an odd
-    length, a value other than 0 and 1, a proposition twice) or names a proposition that the
-    formula lacks; CORRECT if it implies the formula; else INCORRECT. (The authors' tool calls a
-    proposition that the formula lacks incorrect, and lets the second value of a repeated one
-    count.)
-
-    Raises:
-        FormulaError: `formula` or `label` cannot be read (neither is where the answer is no
-            assignment; the formula is not where the answer is exact).
-        ValueError: an unknown method.
+    EXACT if it has the label's literals, in any order; INVALID if it is no assignment or names a
+    proposition that the formula lacks; CORRECT if it implies the formula; else INCORRECT. (The
+    authors' tool calls a proposition that the formula lacks incorrect, and lets the second value of
+    a repeated one count.) FormulaError if `formula` or `label` is none, where they are read.
     """
     _check_method(method)
     try:
