@@ -6,9 +6,8 @@ input and output of the one into the other. Section "Alpha-Covariance": n names 
 P(n, k) = n! / (n - k)! such pairs, and the measure is how often a model's answer survives them.
 
 A token sequence is a string (one character a token), a list or a tuple of tokens; anything that has
-``tokens()`` and ``rename(renaming)``, as formulas, traces and assignments, serves as well. Where a
-function takes ``interchangeable``, it is a collection of tokens, or a collection of classes of
-tokens (such as ``vocabulary.interchangeable``): a renaming never leaves a class.
+``tokens()`` and ``rename(renaming)``, as formulas, traces and assignments, serves as well.
+``interchangeable`` is the tokens of one class.
 """
 
 import math
@@ -30,23 +29,19 @@ class Renaming:
     ``mapping`` is one-to-one, {old: new}. Where it maps onto tokens that it does not rename itself,
     it is closed into a bijection along its chains: {a: b, b: c} also sends c to a, so that no two
     tokens ever merge. Equal bijections compare equal, whatever they came from. With
-    ``interchangeable`` given, ValueError for another token, or a name of another class.
+    ``interchangeable`` given, ValueError for another token.
     """
 
     mapping: Mapping[str, str]
-    interchangeable: InitVar[Iterable | None] = None
+    interchangeable: InitVar[Iterable[str] | None] = None
     identity: ClassVar["Renaming"]
 
-    def __post_init__(self, interchangeable: Iterable | None) -> None:
-        classes, back = {} if interchangeable is None else class_of(interchangeable), {}
+    def __post_init__(self, interchangeable: Iterable[str] | None) -> None:
+        known, back = set(interchangeable or ()), {}
         for old, new in self.mapping.items():
             for token in (old, new):
-                if not isinstance(token, str) or not token:
-                    raise ValueError(f"a token must be a non-empty string, found {token!r}")
-                if interchangeable is not None and token not in classes:
+                if interchangeable is not None and token not in known:
                     raise ValueError(f"{token!r} is not interchangeable ({old!r} -> {new!r})")
-            if classes.get(old) != classes.get(new):
-                raise ValueError(f"{old!r} and {new!r} are in different interchangeable classes")
             if new in back:
                 raise ValueError(f"not one-to-one: {back[new]!r} and {old!r} both become {new!r}")
             back[new] = old
@@ -105,10 +100,9 @@ def sample_renamings(
     """``count`` distinct renamings, uniformly without replacement, in random order.
 
     Exact however large P(n, k) is, and never lists it: memory is of the order of ``count``.
+    ValueError: there are fewer renamings than ``count``.
     """
     total = _count(used, available)
-    if not 0 <= count <= total:
-        raise ValueError(f"{count} distinct renamings asked for, but there are {total}")
     bases = [len(available) - place for place in range(len(used))]
     if total <= LARGEST_RANK:  # a rank in lexicographic order is a number of mixed radix
         ranks = rng.choice(total, size=count, replace=False)
@@ -127,26 +121,13 @@ def sample_renamings(
 
 def _count(used: Sequence[str], available: Sequence[str]) -> int:
     """P(n, k), the number of renamings from k used tokens to n available ones."""
-    for what, tokens in (("used", used), ("available", available)):
+    for tokens in (used, available):
         if len(set(tokens)) < len(tokens):
-            twice = next(token for token in tokens if tokens.count(token) > 1)
-            raise ValueError(f"{twice!r} stands twice among the {what} tokens")
+            raise ValueError(f"a token stands twice in {tokens!r}")
     k, n = len(used), len(available)
     if k > n:
         raise ValueError(f"{k} used tokens cannot be renamed to {n} available ones: too few names")
     return math.perm(n, k)
-
-
-def class_of(interchangeable: Iterable) -> dict[str, int]:
-    """Token -> number of its class. A collection of plain tokens is one class."""
-    items, result = list(interchangeable), {}
-    for number, tokens in enumerate([items] if all(isinstance(i, str) for i in items) else items):
-        if isinstance(tokens, str):
-            raise ValueError(f"tokens and classes of tokens are mixed: {tokens!r} is a token")
-        for token in tokens:
-            if result.setdefault(token, number) != number:
-                raise ValueError(f"{token!r} is in two interchangeable classes")
-    return result
 
 
 def tokens_of(value) -> Tokens:
@@ -154,42 +135,35 @@ def tokens_of(value) -> Tokens:
     return value.tokens() if hasattr(value, "tokens") else value
 
 
-def used_tokens(tokens: Tokens, interchangeable: Iterable) -> list[str]:
+def used_tokens(tokens: Tokens, interchangeable: Iterable[str]) -> list[str]:
     """The interchangeable tokens of a sequence, once each, by first appearance."""
-    classes = class_of(interchangeable)
-    return [token for token in dict.fromkeys(tokens_of(tokens)) if token in classes]
+    known = set(interchangeable)
+    return [token for token in dict.fromkeys(tokens_of(tokens)) if token in known]
 
 
-def canonical_renaming(tokens: Tokens, names: Iterable[str], interchangeable: Iterable) -> Renaming:
+def canonical_renaming(
+    tokens: Tokens, names: Sequence[str], interchangeable: Iterable[str]
+) -> Renaming:
     """The renaming that gives the i-th interchangeable token to appear the i-th name.
 
-    Apply it to input and output alike. With several classes, each takes its own names in order.
-    ValueError if names run out, or one is not interchangeable.
+    Apply it to input and output alike. ValueError: there are fewer names than tokens.
     """
-    classes, free, mapping = class_of(interchangeable), {}, {}
-    for name in names:
-        if name not in classes:
-            raise ValueError(f"the name {name!r} is not interchangeable")
-        free.setdefault(classes[name], []).append(name)
-    for token in used_tokens(tokens, interchangeable):
-        if not free.get(classes[token]):
-            raise ValueError(f"no name is left for {token!r}: more tokens appear than names given")
-        mapping[token] = free[classes[token]].pop(0)
-    return Renaming(mapping)
+    used = used_tokens(tokens, interchangeable)
+    if len(used) > len(names):
+        raise ValueError(f"{len(used)} tokens appear, and there are {len(names)} names")
+    return Renaming(dict(zip(used, names, strict=False)), interchangeable)
 
 
-def canonical(tokens: Tokens, names: Iterable[str], interchangeable: Iterable) -> Tokens:
+def canonical(tokens: Tokens, names: Sequence[str], interchangeable: Iterable[str]) -> Tokens:
     """The sequence renamed by first appearance: one form for each alpha-equivalence class."""
     return canonical_renaming(tokens, names, interchangeable)(tokens)
 
 
-def alpha_equivalent(a: Tokens, b: Tokens, interchangeable: Iterable) -> bool:
+def alpha_equivalent(a: Tokens, b: Tokens, interchangeable: Iterable[str]) -> bool:
     """Whether some renaming of interchangeable tokens turns sequence a into sequence b."""
-    classes, forth, back = class_of(interchangeable), {}, {}
-    a, b = tokens_of(a), tokens_of(b)
+    a, b, known, forth, back = tokens_of(a), tokens_of(b), set(interchangeable), {}, {}
     return len(a) == len(b) and all(
-        classes.get(old) == classes.get(new)
-        and (old in classes or old == new)
+        (old == new or {old, new} <= known)
         and forth.setdefault(old, new) == new
         and back.setdefault(new, old) == old
         for old, new in zip(a, b, strict=True)
@@ -197,7 +171,7 @@ def alpha_equivalent(a: Tokens, b: Tokens, interchangeable: Iterable) -> bool:
 
 
 def alpha_equivalent_pairs(
-    pair: tuple[Tokens, Tokens], other: tuple[Tokens, Tokens], interchangeable: Iterable
+    pair: tuple[Tokens, Tokens], other: tuple[Tokens, Tokens], interchangeable: Iterable[str]
 ) -> bool:
     """Whether one renaming turns both halves of an (input, output) pair into the other pair."""
     (a, b), (c, d) = (tuple(map(tokens_of, both)) for both in (pair, other))

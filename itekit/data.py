@@ -8,9 +8,10 @@ pool, so that little of a batch is padding; the batches then come in random orde
 Shape letters: B batch, N problems, S source length, T target length (both with the end token).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 import torch
@@ -52,28 +53,22 @@ class Batch:
         """Positions of source and target, padding included: what a step works on."""
         return self.source.numel() + self.target.numel()
 
-    def _each(self, change: Callable[[Tensor], Tensor]) -> "Batch":
-        return replace(self, source=change(self.source), target=change(self.target))
-
     def padded(self, multiple: int) -> "Batch":
         """The same batch with both lengths rounded up to a multiple: few shapes occur."""
-        return self._each(lambda side: pad(side, (0, -side.shape[1] % multiple)))
+        sides = [pad(x, (0, -x.shape[1] % multiple)) for x in (self.source, self.target)]
+        return Batch(*sides, self.positions)
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on a device; to a GPU without waiting for what it still has to do."""
-        moved = self._each(lambda side: send(side, device))
-        if self.positions is None:
-            return moved
-        return replace(moved, positions=send(self.positions, device))
+        sides = send(self.source, device), send(self.target, device)
+        return Batch(*sides, None if self.positions is None else send(self.positions, device))
 
     def at_random_positions(self, among: int, generator: torch.Generator) -> "Batch":
         """The same batch at randomized positions (Ruoss et al. 2023).
 
         The columns of source and target stand, in order, at a random choice of the positions 0 to
-        `among` - 1: offsets occur that are longer than any of its sequences.
-
-        Raises:
-            ValueError: there are fewer positions than columns.
+        `among` - 1: offsets occur that are longer than any of its sequences. ValueError: there are
+        fewer positions than columns.
         """
         columns = max(self.source.shape[1], self.target.shape[1])
         if columns > among:
@@ -83,11 +78,9 @@ class Batch:
 
 
 def with_end(tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Close each row with the end token and pad: [N, L] -> int64 [N, L + 1], or less if all short.
+    """Close each row with the end token and pad: [N, L] -> int64 [N, longest + 1].
 
-    Args:
-        tokens: identifiers; what stands beyond a row's length does not matter.
-        lengths: int64 [N], each 1 to L.
+    lengths: int64 [N]; what stands beyond a row's length does not matter.
     """
     closed = np.zeros((len(tokens), int(lengths.max()) + 1), dtype=np.int64)
     closed[:, :-1] = tokens[:, : closed.shape[1] - 1]
@@ -127,35 +120,18 @@ class CopyingStream:
 def encode_texts(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[np.ndarray, np.ndarray]:
     """Identifiers of texts of one character a token: uint16 [N, longest] and lengths int64 [N].
 
-    Raises:
-        UnknownTokenError: names the text and the token.
-        ValueError: no texts, or an empty one.
+    UnknownTokenError names the text and the token.
     """
-    lengths = np.array([len(text) for text in texts], dtype=np.int64)
-    if not len(lengths) or not lengths.all():
-        found = f"text {lengths.argmin()} is empty" if len(lengths) else "there are none"
-        raise ValueError(f"expected texts of one token or more: {found}")
-    points = np.frombuffer("".join(texts).encode("utf-32-le"), dtype=np.uint32)
-    table = np.zeros(max(points.max(), *map(ord, "".join(vocabulary.tokens))) + 1, dtype=np.uint16)
-    for identifier, token in enumerate(vocabulary.tokens):
-        if len(token) == 1:
-            table[ord(token)] = identifier
-    flat = table[points]
-    if not flat.all():
-        place = np.searchsorted(lengths.cumsum(), flat.argmin(), side="right")
+    rows = []
+    for text in texts:
         try:
-            vocabulary.encode(texts[place])
+            rows.append(vocabulary.encode(text))
         except UnknownTokenError as error:
-            raise UnknownTokenError(f"text {place}, {texts[place]!r}: {error}") from None
-    tokens = np.zeros((len(texts), lengths.max()), dtype=np.uint16)
-    tokens[np.arange(lengths.max()) < lengths[:, None]] = flat
+            raise UnknownTokenError(f"text {len(rows)}, {text!r}: {error}") from None
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    tokens = np.zeros((len(rows), lengths.max()), dtype=np.uint16)
+    tokens[np.arange(lengths.max()) < lengths[:, None]] = list(chain.from_iterable(rows))
     return tokens, lengths
-
-
-def canonical_pair(pair: Pair, vocabulary: Vocabulary) -> Pair:
-    """A problem renamed by first appearance in its formula, then in its label."""
-    names = vocabulary.interchangeable[0]
-    return canonical_renaming(pair[0] + pair[1], names, names).apply_pair(*pair)
 
 
 def by_appearance(pair: Pair) -> Pair:
@@ -163,9 +139,6 @@ def by_appearance(pair: Pair) -> Pair:
 
     A proposition that the formula names first comes first. So the label of a renamed problem is the
     renamed label, letter by letter, which it is not where literals are sorted by name.
-
-    Raises:
-        ValueError: the label names a proposition that the formula lacks.
     """
     formula, label = pair
     literals = [label[i : i + 2] for i in range(0, len(label), 2)]
@@ -177,7 +150,7 @@ class Problems:
     """Problems and their labels as arrays, each row closed with the end token.
 
     Attributes:
-        sources, targets: uint8 or int64 [N, S] and [N, T], padded with 0.
+        sources, targets: int16 [N, S] and [N, T], padded with 0.
         source_lengths, target_lengths: int64 [N].
     """
 
@@ -188,23 +161,13 @@ class Problems:
 
     @classmethod
     def of(cls, pairs: Sequence[Pair], vocabulary: Vocabulary):
-        """Pack (formula, label) pairs.
-
-        Raises:
-            UnknownTokenError: a token, for instance an atomic proposition, that the vocabulary
-                lacks; the message names the pair's formula or label.
-        """
-        columns = []
-        for kind, texts in zip(("formulas", "labels"), zip(*pairs, strict=True), strict=True):
-            try:
-                tokens, lengths = encode_texts(texts, vocabulary)
-            except ValueError as error:
-                raise type(error)(f"{kind}: {error}") from None
-            narrow = np.uint8 if len(vocabulary) <= 256 else np.int64
-            closed = with_end(tokens, lengths).astype(narrow)
-            columns.append((torch.from_numpy(closed), lengths + 1))
-        (sources, source_lengths), (targets, target_lengths) = columns
-        return cls(sources, targets, source_lengths, target_lengths)
+        """Pack (formula, label) pairs; UnknownTokenError names the text and the token."""
+        sides, ends = [], []
+        for texts in zip(*pairs, strict=True):
+            tokens, lengths = encode_texts(texts, vocabulary)
+            sides.append(torch.from_numpy(with_end(tokens, lengths).astype(np.int16)))
+            ends.append(lengths + 1)
+        return cls(*sides, *ends)
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -220,8 +183,7 @@ class Problems:
 class PairStream:
     """Batches to train on, epoch after epoch; batch t depends on the seed and t alone.
 
-    Raises:
-        ValueError: fewer problems than a batch takes.
+    ValueError: fewer problems than a batch takes.
     """
 
     problems: Problems
@@ -230,10 +192,8 @@ class PairStream:
     seed: int
 
     def __post_init__(self):
-        if len(self.problems) < self.batch_size:
-            raise ValueError(
-                f"{len(self.problems)} problems do not fill a batch of {self.batch_size}"
-            )
+        if (count := len(self.problems)) < self.batch_size:
+            raise ValueError(f"{count} problems do not fill a batch of {self.batch_size}")
 
     def batch(self, step: int) -> Batch:
         """Batch `step`, counted from 0."""
@@ -264,7 +224,8 @@ def problems(experiment: Experiment, pairs: Sequence[Pair], vocabulary: Vocabula
     if getattr(experiment, "label_order", "name") == "appearance":
         pairs = [by_appearance(pair) for pair in pairs]
     if experiment.canonical:
-        pairs = [canonical_pair(pair, vocabulary) for pair in pairs]
+        names = vocabulary.interchangeable[0]
+        pairs = [canonical_renaming("".join(p), names, names).apply_pair(*p) for p in pairs]
     return Problems.of(pairs, vocabulary)
 
 
@@ -272,9 +233,7 @@ def stream(experiment: Experiment):
     """The batches of an experiment: `batch(step)`, and `held_out`, the ones to validate with.
 
     An experiment of a task of your own has a method `stream`, which then gives them.
-
-    Raises:
-        MissingSetError: the set of a logic experiment is not there.
+    MissingSetError: the set of a logic experiment is not there.
     """
     if hasattr(experiment, "stream"):
         return experiment.stream()

@@ -33,14 +33,9 @@ class AdaCos(nn.Module):
     In training mode each call first updates s from the batch:
     s = ln(B_avg) / cos(min(π/4, median target angle)), kept within [0.01, 100], where B_avg is the
     mean over tokens of Σ exp(s_previous × cosine) over the classes other than the target, and the
-    median is the lower one. In evaluation mode the last
-    s is used. s is a buffer: it is saved with the model.
-
-    Args:
-        classes: C, the number of tokens of the training vocabulary; s starts at √2 ln(C - 1).
-
-    Raises:
-        ValueError: fewer than 3 classes.
+    median is the lower one. In evaluation mode the last s is used. s is a buffer: it is saved with
+    the model, and starts at √2 ln(classes - 1), for the tokens of the training vocabulary.
+    ValueError: fewer than 3 classes.
     """
 
     def __init__(self, classes: int):

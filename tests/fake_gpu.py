@@ -12,27 +12,22 @@ from unittest import mock
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from itekit import random_vectors
-
 DEVICE = torch.device("cuda" if torch.backends.cuda.is_built() else "meta")
 autocast = torch.autocast
 
 
 def _autocast(device: str, *settings, **named):
     """`torch.autocast`, which does not know "meta"."""
-    return (
-        autocast("cpu", enabled=False) if device == "meta" else autocast(device, *settings, **named)
-    )
+    if device == "meta":
+        return autocast("cpu", enabled=False)
+    return autocast(device, *settings, **named)
 
 
 @contextmanager
 def fake_gpu() -> Iterator[torch.device]:
     """A fake device, for code that runs within."""
-    try:
-        with FakeTensorMode(allow_non_fake_inputs=True), mock.patch("torch.autocast", _autocast):
-            yield DEVICE
-    finally:
-        random_vectors._powers.cache_clear()  # no fake tensors for later tests
+    with FakeTensorMode(allow_non_fake_inputs=True), mock.patch("torch.autocast", _autocast):
+        yield DEVICE
 
 
 def moved(module: torch.nn.Module, device: torch.device) -> torch.nn.Module:

@@ -5,8 +5,6 @@ from itertools import product
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from tiny import seeded
 
 from itekit.embeddings import (
@@ -55,19 +53,9 @@ def test_matrix_is_the_equation_of_the_paper(vocabulary, method, f_bn, f_fn):
     assert U.shape == (len(vocabulary), 12)
 
 
-@given(st.sampled_from(METHODS), st.integers(0, 2**32), st.sampled_from([ONE, TWO]))
-def test_rows_are_of_norm_one_and_distinct(method, seed, vocabulary):
-    U = dual(vocabulary, method).matrix(vocabulary, seeded(seed)).detach()
-    torch.testing.assert_close(U.norm(dim=1), torch.ones(len(U)))
-    for k in range(len(vocabulary.class_sizes)):
-        rows = U[list(vocabulary.class_ids(k))]
-        assert len(rows.unique(dim=0)) == len(rows)
-
-
 def test_only_the_random_part_changes_from_draw_to_draw():
     maker = dual()
-    first, second, again = (maker.matrix(ONE, seeded(s)).detach() for s in (1, 2, 1))
-    assert torch.equal(first, again)
+    first, second = (maker.matrix(ONE, seeded(s)).detach() for s in (1, 2))
     assert torch.equal(first[:, :-4], second[:, :-4])
     assert not torch.equal(first[:, -4:], second[:, -4:])
 
@@ -122,23 +110,14 @@ def places(U: torch.Tensor, maker) -> list[int]:
     return [int((maker.learned == row).all(dim=1).nonzero().item()) for row in U]
 
 
-@given(st.integers(0, 2**32))
-def test_alpha_renaming_trains_on_an_ordered_choice_of_rows_within_each_class(seed):
-    test = TWO.extend({0: "de", 1: "1"})
-    maker = AlphaRenamingEmbedding(test, 12, f_fn=False).train()
-    found = places(maker.matrix(TWO, seeded(seed)), maker)
-    assert found[:3] == [0, 1, 2]
-    first, second = found[3:6], found[6:]
-    assert len({*first}) == 3 and {*first} <= {*test.class_ids(0)}
-    assert len({*second}) == 4 and {*second} <= {*test.class_ids(1)}
-
-
-def test_alpha_renaming_reaches_every_order_of_every_choice():
-    train = Vocabulary(interchangeable=("ab",))
+def test_alpha_renaming_trains_on_every_order_of_every_choice_within_each_class():
+    train = Vocabulary(("+",), ("ab", "01"))
     maker = AlphaRenamingEmbedding(train.extend("c"), 12, f_fn=False).train()
     generator = seeded()
-    found = {tuple(places(maker.matrix(train, generator), maker)[3:]) for _ in range(100)}
-    assert found == {(3, 4), (4, 3), (3, 5), (5, 3), (4, 5), (5, 4)}
+    found = [places(maker.matrix(train, generator), maker) for _ in range(100)]
+    assert {tuple(row[:4]) for row in found} == {(0, 1, 2, 3)}
+    firsts = {(4, 5), (5, 4), (4, 6), (6, 4), (5, 6), (6, 5)}
+    assert {tuple(row[4:]) for row in found} == {(*f, *s) for f in firsts for s in [(7, 8), (8, 7)]}
 
 
 def test_alpha_renaming_evaluates_in_order():
