@@ -9,17 +9,9 @@ from hypothesis import strategies as st
 from itekit.tasks.copying import CopyingData, EvaluationGrid, edit_distances, strings_with_unique
 
 
-@given(st.integers(1, 6), st.integers(0, 5), st.integers(1, 8), st.integers(0, 2**32))
-def test_strings_are_in_range(minimum, more, characters, seed):
-    data = CopyingData(minimum, minimum + more, characters)
-    strings, lengths = data.strings(200, np.random.default_rng(seed))
-    assert strings.shape == (200, data.maximum)
-    assert set(lengths) <= set(range(data.minimum, data.maximum + 1))
-    assert strings.min() >= 0 and strings.max() < characters
-
-
 def test_every_length_and_character_comes_about_equally_often():
     strings, lengths = CopyingData(3, 6, 5).strings(8000, np.random.default_rng(0))
+    assert strings.shape == (8000, 6) and set(lengths) == {3, 4, 5, 6}
     assert np.bincount(lengths)[3:] == pytest.approx(np.full(4, 2000), rel=0.1)
     assert np.bincount(strings.ravel()) == pytest.approx(np.full(5, 9600), rel=0.05)
 
@@ -55,14 +47,10 @@ def test_strings_of_a_cell_depend_on_the_seed_and_the_cell_alone():
     ("make", "message"),
     [
         (lambda: CopyingData(minimum=0), "found 0 and 10"),
-        (lambda: CopyingData(minimum=7, maximum=6), "found 7 and 6"),
         (lambda: CopyingData(characters=0), "0 were asked for"),
-        (lambda: EvaluationGrid(minimum=0), "found 0 and 30"),
         (lambda: EvaluationGrid(maximum=2), "found 3 and 2"),
         (lambda: EvaluationGrid(samples=0), "found 0 and 1"),
-        (lambda: EvaluationGrid(stride=0), "found 100 and 0"),
         (lambda: strings_with_unique(1, 3, 4, np.random.default_rng(0)), "1 to 3 .* not 4"),
-        (lambda: strings_with_unique(1, 3, 0, np.random.default_rng(0)), "1 to 3 .* not 0"),
     ],
 )
 def test_what_is_impossible_is_an_error(make, message):

@@ -19,11 +19,7 @@ from itekit.vocabulary import Vocabulary, alphabet
 
 
 def edit_distances(predictions, targets) -> np.ndarray:
-    """Levenshtein distance of each row, padding and the end token left out: int64 [N].
-
-    Args:
-        predictions, targets: token identifiers [N, any number], tensors or arrays.
-    """
+    """Levenshtein distance of each row of identifiers, special ones left out: int64 [N]."""
     rows = (
         [[token for token in row if token > Vocabulary.end_id] for row in side.tolist()]
         for side in (predictions, targets)
@@ -31,28 +27,22 @@ def edit_distances(predictions, targets) -> np.ndarray:
     return np.array([Levenshtein.distance(*pair) for pair in zip(*rows, strict=True)], np.int64)
 
 
+def _check_lengths(made) -> None:
+    if not 1 <= made.minimum <= made.maximum <= 10_000:
+        found = f"{made.minimum} and {made.maximum}"
+        raise ValueError(f"lengths must satisfy 1 <= minimum <= maximum <= 10000, found {found}")
+
+
 @dataclass(frozen=True)
 class CopyingData:
-    """Random strings: uniform length, uniform characters.
+    """Random strings: uniform length, uniform characters; ValueError where there are none."""
 
-    Attributes:
-        minimum, maximum: lengths, both included.
-        characters: size of the alphabet the strings are drawn from.
-
-    Raises:
-        ValueError: an empty range of lengths, a length below 1, or no characters.
-    """
-
-    minimum: int = 5
+    minimum: int = 5  # lengths, both included
     maximum: int = 10
-    characters: int = 5
+    characters: int = 5  # of the alphabet that the strings are drawn from
 
     def __post_init__(self):
-        if not 1 <= self.minimum <= self.maximum <= 10_000:
-            raise ValueError(
-                f"lengths must satisfy 1 <= minimum <= maximum <= 10000, "
-                f"found {self.minimum} and {self.maximum}"
-            )
+        _check_lengths(self)
         alphabet(self.characters)
 
     def strings(self, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -63,20 +53,14 @@ class CopyingData:
 
 
 def strings_with_unique(count: int, length: int, unique: int, rng: np.random.Generator):
-    """`count` strings with exactly `unique` different characters, the first of the alphabet.
+    """Strings with exactly the first `unique` characters of the alphabet: int64 [count, length].
 
     Each character is placed once, the rest is filled uniformly, and every string is shuffled.
-
-    Returns:
-        int64 [N, length].
-
-    Raises:
-        ValueError: `unique` is not in 1..length.
+    ValueError if `unique` is not in 1..length.
     """
     if not 1 <= unique <= length:
-        raise ValueError(
-            f"a string of length {length} has 1 to {length} unique characters, not {unique}"
-        )
+        problem = f"a string of length {length} has 1 to {length} unique characters, not {unique}"
+        raise ValueError(problem)
     strings = rng.integers(0, unique, (count, length))
     strings[:, :unique] = np.arange(unique)
     return rng.permuted(strings, axis=1)
@@ -86,33 +70,20 @@ def strings_with_unique(count: int, length: int, unique: int, rng: np.random.Gen
 class EvaluationGrid:
     """The evaluation set: strings for every pair of unique characters and length.
 
-    Attributes:
-        minimum: the smallest length and number of unique characters (3 in the paper).
-        maximum: the largest of both (30 in the paper: a 28 × 28 grid, 406 cells possible).
-        samples: strings in each cell (100 in the paper; 20 for the scaled-up task).
-        stride: take every stride-th row and column (1 in the paper).
-        names: draw the characters of a string from so many; 0: they are the alphabet's first.
-
-    Raises:
-        ValueError: an empty range, or samples or stride below 1.
+    The paper's is a 28 × 28 grid of 406 possible cells. ValueError if there are no strings.
     """
 
-    minimum: int = 3
+    minimum: int = 3  # the smallest length, and number of unique characters
     maximum: int = 30
-    samples: int = 100
-    stride: int = 1
-    names: int = 0
+    samples: int = 100  # strings in each cell (20 in the paper's scaled-up task)
+    stride: int = 1  # take every stride-th row and column
+    names: int = 0  # draw the characters of a string from so many; 0: they are the alphabet's first
 
     def __post_init__(self):
-        if not 1 <= self.minimum <= self.maximum <= 10_000:
-            raise ValueError(
-                f"the grid must satisfy 1 <= minimum <= maximum <= 10000, "
-                f"found {self.minimum} and {self.maximum}"
-            )
+        _check_lengths(self)
         if self.samples < 1 or self.stride < 1:
-            raise ValueError(
-                f"samples and stride must be 1 or more, found {self.samples} and {self.stride}"
-            )
+            found = f"{self.samples} and {self.stride}"
+            raise ValueError(f"samples and stride must be 1 or more, found {found}")
 
     @property
     def axis(self) -> list[int]:
