@@ -18,7 +18,7 @@ from torch.nn.functional import cross_entropy, pad
 from tqdm.auto import tqdm
 
 from itekit.alpha import canonical_renaming
-from itekit.data import Batch, Pair, encode_texts, problems, with_end
+from itekit.data import Batch, Pair, encode_texts, problems
 from itekit.model import Layout, Transformer
 from itekit.random_vectors import seeded
 from itekit.vocabulary import Vocabulary
@@ -62,19 +62,19 @@ class _Steps:
     def select(self, rows: Tensor, sources: Tensor | None = None) -> None:
         """Go on in row i with what was kept of row rows[i], and with some sources, or with all."""
         for cache in self.caches:
+            chosen, some = rows, sources
             if cache.streams is not None:
-                all_go_on = sources is None
-                cache.streams, rows, sources = cache.streams.select(rows, sources)
-                sources = None if all_go_on else sources
-            if sources is None and not self.on_gpu:  # most rows stay: only the others are copied
-                moved = (rows != torch.arange(len(rows))).nonzero()[:, 0]
+                cache.streams, chosen, numbers = cache.streams.select(rows, sources)
+                some = None if sources is None else numbers
+            if some is None and not self.on_gpu:  # most rows stay: only the others are copied
+                moved = (chosen != torch.arange(len(chosen))).nonzero()[:, 0]
                 for kept in cache.own:
-                    kept.index_copy_(1, moved, kept.index_select(1, rows[moved]))
+                    kept.index_copy_(1, moved, kept.index_select(1, chosen[moved]))
                 continue
-            cache.own = [kept.index_select(1, rows) for kept in cache.own]
-            if sources is not None:
-                cache.bias = cache.bias[sources]
-                cache.source = [(keys[sources], values[sources]) for keys, values in cache.source]
+            cache.own = [kept.index_select(1, chosen) for kept in cache.own]
+            if some is not None:
+                cache.bias = cache.bias[some]
+                cache.source = [(keys[some], values[some]) for keys, values in cache.source]
 
 
 @torch.inference_mode()
@@ -263,7 +263,7 @@ class Solver:
                 longest = len(formulas[min(len(found) + 255, len(formulas) - 1)]) + 1
                 size = max(1, at_once // (longest * self.beams))
                 part = formulas[len(found) : len(found) + size]
-                source = torch.from_numpy(with_end(*encode_texts(part, self.vocabulary)))
+                source = encode_texts(part, self.vocabulary)
                 given = self.network.model, self.U, source.to(self.U.device), self.experiment.limit
                 one = self.beams == 1
                 tokens = greedy(*given)[:, None] if one else beam(*given, self.beams)[0]

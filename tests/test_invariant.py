@@ -1,0 +1,211 @@
+"""The symbol-invariant transformer: exact under renaming, and equal to its definition."""
+
+import random
+from dataclasses import replace
+
+import pytest
+import torch
+from tiny import seeded, tiny_experiment
+from torch.nn.functional import layer_norm, normalize
+
+from itekit.alpha import Renaming
+from itekit.data import Batch
+from itekit.decoding import Solver, beam, greedy
+from itekit.invariant import Streams
+from itekit.model import Layout
+from itekit.training import Network
+from itekit.vocabulary import Vocabulary, ltl_vocabulary
+
+NAMES = ltl_vocabulary(26).interchangeable[0]
+
+
+def network(aggregation: str = "both") -> Network:
+    """Untrained; weights are large, so that different formulas have different answers."""
+    made = tiny_experiment("ltl/symbol-invariant", seed=5)
+    model = replace(made.model, aggregation=aggregation)
+    network = Network(replace(made, limit=8, model=model)).eval()
+    with torch.no_grad():
+        for tensor in network.model.parameters():
+            if tensor.dim() > 1:
+                tensor.mul_(5)
+    return network
+
+
+def formula(rng: random.Random, names: str, size: int) -> str:
+    if size == 1:
+        return rng.choice(names + "1")
+    if size == 2:
+        return rng.choice("!X") + formula(rng, names, 1)
+    left = rng.randrange(1, size - 1)
+    return rng.choice("&U") + formula(rng, names, left) + formula(rng, names, size - 1 - left)
+
+
+def some_formulas(count: int, seed: int = 0, names: str = "abc") -> list[str]:
+    rng = random.Random(seed)
+    return [formula(rng, names, rng.randint(3, 12)) for _ in range(count)]
+
+
+def batch(texts, vocabulary, labels=None) -> Batch:
+    sides = []
+    for side in (texts, labels or texts):
+        rows = [torch.tensor([*vocabulary.encode(text), Vocabulary.end_id]) for text in side]
+        sides.append(torch.nn.utils.rnn.pad_sequence(rows, batch_first=True))
+    return Batch(*sides)
+
+
+def logits(network, vocabulary, some: Batch) -> torch.Tensor:
+    """[B, T, V], zero where nothing stands."""
+    with torch.no_grad():
+        found, _ = network.logits(network.matrix(vocabulary, None), some)
+    return network.model.layout(some.target != 0).unpack(found)
+
+
+@pytest.mark.parametrize("aggregation", ["encoder", "both"])
+def test_a_renamed_problem_has_the_renamed_answer(aggregation):
+    some, rng, made = some_formulas(200), random.Random(1), network(aggregation)
+    vocabulary = ltl_vocabulary(26)
+    order = [dict(zip("abc", rng.sample(NAMES, 3), strict=True)) for _ in some]
+    renamings = [Renaming(to) for to in order]
+    others = [rename(text) for rename, text in zip(renamings, some, strict=True)]
+    found = logits(made, vocabulary, batch(some, vocabulary))
+    renamed = logits(made, vocabulary, batch(others, vocabulary))
+    fixed = vocabulary.learned_count
+    assert torch.allclose(found[..., :fixed], renamed[..., :fixed], atol=1e-5)
+    for i, to in enumerate(order):
+        before, after = (vocabulary.encode(side) for side in (to.keys(), to.values()))
+        assert torch.allclose(found[i][:, before], renamed[i][:, after], atol=1e-5)
+    solver = Solver(made, vocabulary=vocabulary)
+    answers, undone = solver.answers(some), []
+    for rename, answer in zip(renamings, solver.answers(others), strict=True):
+        undone.append(rename.inverse()(answer))
+    assert answers == undone and len(set(answers)) > 30
+
+
+def test_streams_may_stand_in_any_order(monkeypatch):
+    made, vocabulary = network(), ltl_vocabulary(5)
+    some = batch(some_formulas(8), vocabulary)
+    before, of = logits(made, vocabulary, some), Streams.of.__func__
+
+    def shuffled(cls, source, fixed):
+        streams = of(cls, source, fixed)
+        order = torch.randperm(len(streams.owner), generator=seeded())
+        return replace(streams, owner=streams.owner[order], symbol=streams.symbol[order])
+
+    monkeypatch.setattr(Streams, "of", classmethod(shuffled))
+    assert torch.allclose(before, logits(made, vocabulary, some), atol=1e-5)
+
+
+def test_more_symbols_than_in_training():
+    made, vocabulary = network(), ltl_vocabulary(26)
+    many = formula(random.Random(7), "".join(NAMES[:20]), 40)
+    assert len(set(many) & set(NAMES)) > 3 == len(made.experiment.vocabulary.interchangeable[0])
+    assert Solver(made, vocabulary=vocabulary).answers([many])[0]
+
+
+def test_a_symbol_that_the_problem_does_not_hold_is_never_the_answer():
+    made, vocabulary = network(), ltl_vocabulary(4)
+    found = logits(made, vocabulary, batch(["Ua1", "&ab", "X1"], vocabulary))[:, 0]
+    held = [vocabulary.encode(text) for text in ("a", "ab", "")]
+    for row, symbols in zip(found, held, strict=True):
+        expected = [i in symbols for i in range(vocabulary.learned_count, len(vocabulary))]
+        assert row[vocabulary.learned_count :].isfinite().tolist() == expected
+
+
+def test_aggregated_attention_by_hand():
+    """One layer of the encoder for "&ab": streams a and b, each on its own."""
+    made, vocabulary = network("encoder"), ltl_vocabulary(3)
+    model, D = made.model, made.experiment.model.d_model
+    layer = model.encoder[0]
+    U = made.matrix(vocabulary, None)
+    a, b, placeholder = *vocabulary.encode("ab"), len(U) - 1
+    both = vocabulary.encode("&")[0]
+    streams = [[both, a, placeholder], [both, placeholder, b]]
+    x = torch.stack([U[rows] for rows in streams]) * D**0.5  # [streams, tokens, D]
+
+    def attend(attention, queries, keys_values):
+        if hasattr(attention, "query"):
+            query, (key, value) = (
+                attention.query(queries),
+                attention.key_value(keys_values).chunk(2, -1),
+            )
+        else:
+            query, key, value = attention.query_key_value(queries).chunk(3, -1)
+        heads = [
+            part.unflatten(-1, (attention.heads, -1)).movedim(-2, 0) for part in (query, key, value)
+        ]
+        weights = (heads[0] @ heads[1].mT / attention.d_head**0.5).softmax(-1)
+        return attention.output((weights @ heads[2]).movedim(0, -2).flatten(-2))
+
+    def norm(x, module):
+        return layer_norm(x, (D,), module.weight, module.bias, 1e-6)
+
+    expected = norm(
+        x + torch.stack([attend(layer.attention, s, s) for s in x]), layer.norm_attention
+    )
+    mean = torch.stack([expected[:, 0].mean(0), expected[0, 1], expected[1, 2]])  # own streams back
+    seen = torch.stack([attend(layer.aggregated, s, mean) for s in expected])
+    expected = norm(expected + seen, layer.norm_aggregated)
+    expected = norm(expected + layer.feed_forward(expected), layer.norm_feed_forward)
+
+    source = torch.tensor([[both, a, b]])
+    streams, layout = Streams.of(source, model.fixed), Layout(1, 3)
+    found = layer(
+        x.flatten(0, 1),
+        Layout(2, 3),
+        torch.zeros(1, 1, 1, 16).index_fill(3, torch.arange(3, 16), -torch.inf),
+        mixed=(streams, streams.shares(source), layout),
+    )
+    assert torch.allclose(found.unflatten(0, (2, 3)), expected, atol=1e-5)
+
+
+def test_logits_are_cosines_of_the_mean_and_of_each_symbol():
+    made, vocabulary = network(), ltl_vocabulary(3)
+    some, U = batch(["Uab"], vocabulary), made.matrix(ltl_vocabulary(3), None)
+    model, layout = made.model, made.model.layout(some.target != 0)
+    with torch.no_grad():
+        encoded = model.encode(U, some.source)
+        x = model.decode(U, some.inputs, layout, encoded).unflatten(0, (2, -1))
+        found = model.predict(U, some.inputs, layout, encoded)
+    n, (a, b) = vocabulary.learned_count, vocabulary.encode("ab")
+    assert torch.allclose(found[:, 3:n], normalize(x.mean(0), dim=-1) @ U[3:n].T, atol=1e-5)
+    for stream, symbol in enumerate((a, b)):
+        assert torch.allclose(found[:, symbol], normalize(x[stream], dim=-1) @ U[symbol], atol=1e-5)
+
+
+@pytest.mark.parametrize("aggregation", ["encoder", "both"])
+def test_decoding_step_by_step_and_in_a_batch_changes_nothing(aggregation):
+    made, vocabulary = network(aggregation), ltl_vocabulary(5)
+    some = batch(some_formulas(12), vocabulary)
+    U = made.matrix(vocabulary, None)
+    with torch.no_grad():
+        cache = made.model.cache(made.model.encode(U, some.source))
+        whole = logits(made, vocabulary, some)
+        for t in range(some.target.shape[1]):
+            layout = Layout(len(some.inputs), 1, start=t)
+            found = made.model.predict(U, some.inputs[:, t : t + 1], layout, cache)
+            rows = some.target[:, t] != 0
+            assert torch.allclose(found[rows], whole[rows, t], atol=1e-4)
+    together = beam(made.model, U, some.source, 8, 3)[0]
+    first = greedy(made.model, U, some.source, 8)
+    for i, source in enumerate(some.source):
+        one = source[None, source != 0]
+        assert torch.equal(beam(made.model, U, one, 8, 3)[0][0], together[i])
+        assert torch.equal(greedy(made.model, U, one, 8)[0], first[i])
+
+
+def test_the_packed_and_the_static_layout_agree():
+    made, vocabulary = network(), ltl_vocabulary(3)
+    some = batch(some_formulas(6), vocabulary)
+    packed = logits(made, vocabulary, some)
+    made.train()
+    made.model.static = True
+    some = some.padded(8)
+    static = logits(made, vocabulary, some)[:, : packed.shape[1]]
+    real = some.target[:, : packed.shape[1]] != 0
+    assert torch.allclose(packed[real], static[real], atol=1e-5)
+
+
+def test_several_classes_are_refused():
+    made = network().experiment.embedding
+    with pytest.raises(ValueError, match="one class of interchangeable tokens, found 2"):
+        made.build(Vocabulary((), (("a",), ("b",))), Vocabulary((), (("a",), ("b",))), 8)
