@@ -43,7 +43,7 @@ def train(arguments) -> int:
 
 def evaluate(arguments) -> int:
     """Evaluate a trained experiment as its task asks, and write the result."""
-    from itekit.results import RESULTS, RUNS, evaluate, headline, save_result
+    from itekit.results import RESULTS, RUNS, evaluate, our_rate, run_line, save_result
 
     network = _network(arguments)
     if arguments.rope_base is not None:
@@ -51,7 +51,10 @@ def evaluate(arguments) -> int:
     if arguments.search:
         network = network.with_search(arguments.search)
     result = evaluate(network, keep=RUNS / network.experiment.slug)
-    print(headline(result))
+    print(run_line(result))
+    if "test" in result["result"]:
+        rates = (our_rate(result, column) for column in ("correct", "heatmap-mean-correct"))
+        print("correct: {:.1%} of the test problems, {:.1%} over the grid".format(*rates))
     print(f"result    {save_result(result, arguments.directory or RESULTS)}")
     return 0
 

@@ -15,7 +15,6 @@ import textwrap
 from concurrent.futures import ThreadPoolExecutor
 
 OLDEST, NEWEST = (3, 11), (3, 13)
-GLIBC = (2, 34)  # the oldest C library that Spot's wheel runs on
 SPACE = {"cpu": 3.5e9, "cuda": 12e9}  # free bytes that the set-up needs, its downloads too
 REINSTALL = "make setup installs it (or: python -m pip install -r requirements.txt)"
 # (name, what an optional part is good for and how to get it, code that prints what it found)
@@ -61,15 +60,16 @@ def python_problem(version):
         )
 
 
-def spot_note(system, machine, libc="glibc", version="2.36"):
+def spot_note():
     """A message when there is no ready-made wheel of Spot for this platform, else None."""
-    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
-    if (system, machine, libc) != ("Linux", "x86_64", "glibc") or numbers < GLIBC:
+    found = platform.system(), platform.machine(), *platform.libc_ver()
+    numbers = tuple(int(part) for part in found[3].split(".")[:2] if part.isdigit())
+    if found[:3] != ("Linux", "x86_64", "glibc") or numbers < (2, 34):
         return (
-            f"Spot (the LTL library) has no ready-made wheel for this machine ({system} {machine} "
-            f"{libc} {version}): only for Linux x86_64 with glibc {GLIBC[0]}.{GLIBC[1]} or newer. "
-            f"The copying notebooks work without it. For the LTL notebooks use conda-forge's "
-            f"package `spot`, a container, or Binder."
+            f"Spot (the LTL library) has no ready-made wheel for this machine "
+            f"({' '.join(found).strip()}): only for Linux x86_64 with glibc 2.34 or newer. The "
+            f"copying notebooks work without it. For the LTL notebooks use conda-forge's package "
+            f"`spot`, a container, or Binder."
         )
 
 
@@ -83,17 +83,16 @@ def setup_problems(environment, requirements):
             f"This Python ({sys.executable}) cannot make an environment: {error}. On Debian and "
             f"Ubuntu: apt install python3-venv. Otherwise: make run PYTHON=/path/to/another/python3"
         )
-    system, machine = platform.system(), platform.machine()
-    note = spot_note(system, machine, *platform.libc_ver())
     with open(requirements, encoding="utf-8") as lines:
         wanted = any(line.startswith("spottl") for line in lines)
-    if note and wanted and (system, machine) == ("Linux", "x86_64"):  # pip would compile it
+    linux = platform.system() == "Linux"
+    if spot_note() and wanted and linux and platform.machine() == "x86_64":  # pip would compile it
         found.append(
-            f"{note} To go on without Spot: grep -v ^spottl {requirements} > without-spot.txt; "
-            f"make run REQUIREMENTS=without-spot.txt"
+            f"{spot_note()} To go on without Spot: grep -v ^spottl {requirements} > "
+            f"without-spot.txt; make run REQUIREMENTS=without-spot.txt"
         )
-    folder, cuda = os.path.dirname(os.path.abspath(environment)), system == "Linux"
-    needed = SPACE["cuda" if cuda and not requirements.startswith("binder") else "cpu"]
+    folder = os.path.dirname(os.path.abspath(environment))
+    needed = SPACE["cuda" if linux and not requirements.startswith("binder") else "cpu"]
     free = shutil.disk_usage(folder).free
     installed = glob.glob(os.path.join(environment, "lib", "*", "site-packages", "torch"))
     if free < needed and not installed:
@@ -114,12 +113,11 @@ def examine(check):
 def main(_=None):
     """Print a table of what works; return 0 when every required part does, else 1."""
     print(f"Python {platform.python_version()} at {sys.executable}, {platform.platform()}\n")
-    note = spot_note(platform.system(), platform.machine(), *platform.libc_ver())
     with ThreadPoolExecutor(2) as pool:
         rows = list(zip(CHECKS, pool.map(examine, CHECKS), strict=True))
     ill = []
     for (name, mend, _), (works, said) in rows:
-        mend = note if name == "Spot" and note else mend
+        mend = (name == "Spot" and spot_note()) or mend
         print(f"{name:<16}{'ok' if works else 'optional' if mend else 'fails':<10}{said}")
         if not works:
             print(" " * 26 + "-> " + (mend or REINSTALL))
@@ -130,7 +128,6 @@ def main(_=None):
 
 if __name__ == "__main__":
     problems = setup_problems(sys.argv[1], sys.argv[2])
-    note = spot_note(platform.system(), platform.machine(), *platform.libc_ver())
-    for message in problems or ([note] if note else []):
+    for message in problems or [note for note in [spot_note()] if note]:
         print("\n" + textwrap.fill(message, 96, break_on_hyphens=False), file=sys.stderr)
     sys.exit(1 if problems else 0)

