@@ -77,21 +77,16 @@ class Batch:
         return replace(self, positions=chosen.sort().values)
 
 
-def with_end(tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Close each row with the end token and pad: [N, L] -> int64 [N, longest + 1].
-
-    lengths: int64 [N]; what stands beyond a row's length does not matter.
-    """
-    closed = np.zeros((len(tokens), int(lengths.max()) + 1), dtype=np.int64)
-    closed[:, :-1] = tokens[:, : closed.shape[1] - 1]
-    closed[np.arange(closed.shape[1]) >= lengths[:, None]] = Vocabulary.pad_id
-    closed[np.arange(len(tokens)), lengths] = Vocabulary.end_id
-    return closed
-
-
 def copying_batch(strings: np.ndarray, lengths: np.ndarray, vocabulary: Vocabulary) -> Batch:
-    """Strings of character numbers [B, L] as a batch whose target is its source."""
-    tokens = torch.from_numpy(with_end(strings + vocabulary.learned_count, lengths))
+    """Strings of character numbers [B, L], of some lengths [B], as a batch to be copied.
+
+    What stands in a string beyond its length does not matter.
+    """
+    columns = np.arange(lengths.max() + 1)
+    tokens = vocabulary.learned_count + np.pad(strings, ((0, 0), (0, 1)))[:, : len(columns)]
+    tokens[columns > lengths[:, None]] = Vocabulary.pad_id
+    tokens[columns == lengths[:, None]] = Vocabulary.end_id
+    tokens = torch.from_numpy(tokens)
     return Batch(tokens, tokens)
 
 
@@ -117,21 +112,21 @@ class CopyingStream:
         return copying_batch(*self.data.strings(size, rng), self.vocabulary)
 
 
-def encode_texts(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[np.ndarray, np.ndarray]:
-    """Identifiers of texts of one character a token: uint16 [N, longest] and lengths int64 [N].
+def encode_texts(texts: Sequence[str], vocabulary: Vocabulary) -> Tensor:
+    """Identifiers of texts, a character a token, each with the end token: int64 [N, longest + 1].
 
     UnknownTokenError names the text and the token.
     """
     rows = []
     for text in texts:
         try:
-            rows.append(vocabulary.encode(text))
+            rows.append([*vocabulary.encode(text), Vocabulary.end_id])
         except UnknownTokenError as error:
             raise UnknownTokenError(f"text {len(rows)}, {text!r}: {error}") from None
-    lengths = np.array([len(row) for row in rows], dtype=np.int64)
-    tokens = np.zeros((len(rows), lengths.max()), dtype=np.uint16)
+    lengths = np.array([len(row) for row in rows])
+    tokens = np.full((len(rows), lengths.max()), Vocabulary.pad_id)
     tokens[np.arange(lengths.max()) < lengths[:, None]] = list(chain.from_iterable(rows))
-    return tokens, lengths
+    return torch.from_numpy(tokens)
 
 
 def by_appearance(pair: Pair) -> Pair:
@@ -162,12 +157,8 @@ class Problems:
     @classmethod
     def of(cls, pairs: Sequence[Pair], vocabulary: Vocabulary):
         """Pack (formula, label) pairs; UnknownTokenError names the text and the token."""
-        sides, ends = [], []
-        for texts in zip(*pairs, strict=True):
-            tokens, lengths = encode_texts(texts, vocabulary)
-            sides.append(torch.from_numpy(with_end(tokens, lengths).astype(np.int16)))
-            ends.append(lengths + 1)
-        return cls(*sides, *ends)
+        sides = [encode_texts(side, vocabulary).short() for side in zip(*pairs, strict=True)]
+        return cls(*sides, *((side != Vocabulary.pad_id).sum(1).numpy() for side in sides))
 
     def __len__(self) -> int:
         return len(self.sources)

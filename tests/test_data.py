@@ -49,16 +49,16 @@ def strings_stream(seed: int = 0) -> CopyingStream:
 
 @given(st.lists(st.text(VOCABULARY.tokens[3:], min_size=1, max_size=9), min_size=1, max_size=6))
 def test_texts_are_encoded_as_the_vocabulary_does(texts):
-    tokens, lengths = encode_texts(texts, VOCABULARY)
-    for text, row, length in zip(texts, tokens.tolist(), lengths, strict=True):
-        assert row[:length] == VOCABULARY.encode(text) and not any(row[length:])
+    for text, row in zip(texts, encode_texts(texts, VOCABULARY).tolist(), strict=True):
+        closed = [*VOCABULARY.encode(text), END]
+        assert row[: len(closed)] == closed and not any(row[len(closed) :])
 
 
 def test_names_beyond_the_letters_are_encoded_and_what_the_vocabulary_lacks_is_named():
     """A vocabulary may hold as many one-character names as one likes."""
     vocabulary = Vocabulary(tuple("!&"), (tuple(chr(0xE000 + i) for i in range(300)),))
     text = "&!" + chr(0xE000 + 299) + chr(0xE000)
-    assert encode_texts([text], vocabulary)[0][0].tolist() == vocabulary.encode(text)
+    assert encode_texts([text], vocabulary)[0].tolist() == [*vocabulary.encode(text), END]
     assert Problems.of([(text, text)], vocabulary).sources.max() == len(vocabulary) - 1
     for pairs, message in [
         ([("a", "{a}"), ("&ad", "{1}")], "text 1, '&ad': unknown token 'd' at position 2"),

@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from rapidfuzz.distance import Levenshtein
 
-from itekit.data import Batch, encode_texts, with_end
+from itekit.data import Batch, encode_texts
 from itekit.decoding import END, copy_strings
 from itekit.evaluation import GridEvaluation
 from itekit.training import Network
@@ -94,7 +93,7 @@ def copies(network: Network, texts: Sequence[str], draw: int = 0) -> list[Copy]:
         if strange := [one for one in text if one not in vocabulary.tokens]:
             found[text] = Copy(text, "", f"no embedding for {strange[0]!r}")
     if rows := [text for text in dict.fromkeys(texts) if text not in found]:
-        tokens = torch.from_numpy(with_end(*encode_texts(rows, vocabulary)))
+        tokens = encode_texts(rows, vocabulary)
         answers = copy_strings(network, evaluation.matrix(draw), Batch(tokens, tokens))
         for text, answer in zip(rows, answers.tolist(), strict=True):
             # As in the edit distances of the evaluation: padding is no part of an answer.
