@@ -166,25 +166,15 @@ def run_setting(
     device: str | None = None,
     threads: int | None = None,
 ) -> dict:
-    """Train a setting, or go on with it, and evaluate it: the record.
-
-    `folder`/SLUG then holds the record alone, in case that whoever asked for it is gone.
-    """
+    """Train a setting in `folder`/SLUG, or go on with it, and evaluate it: the record."""
     if threads:
         torch.set_num_threads(threads)
     made = setting.experiment(scale)
-    kept = Path(folder) / made.slug / "record.json"
-    if kept.exists() and from_json((record := read_json(kept, dict))["experiment"]) == made:
-        return record
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    result = evaluated(Trainer(made, kept.parent, device).run(progress=False), evaluate_setting)
+    network = Trainer(made, Path(folder) / made.slug, device).run(progress=False)
+    result = evaluated(network, evaluate_setting)
     record = asdict(setting) | {"edit_distance": result["result"]["mean_edit_distance"]}
-    record |= {key: result[key] for key in ("result", "experiment", "trained", "evaluated")}
-    write_json(kept, record)
-    for path in kept.parent.iterdir():
-        if path != kept:
-            path.unlink()
-    return record
+    return record | {key: result[key] for key in ("result", "experiment", "trained", "evaluated")}
 
 
 def search(

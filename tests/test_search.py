@@ -121,11 +121,6 @@ def test_a_training_that_was_stopped_goes_on_from_its_checkpoint(fast, places, m
     monkeypatch.setattr(Trainer, "train_step", counted)
     assert without_times(run_setting(ONE, "smoke", folder)) == without_times(whole)
     assert steps == [4, 5]
-    assert [path.name for path in folder.glob("*/*")] == ["record.json"]
-    monkeypatch.setattr(module, "Trainer", None)  # a record that nobody took is not made again
-    monkeypatch.setattr(module, "search_settings", lambda scale: (ONE,))
-    ((_, found),) = search("smoke", **places)
-    assert without_times(found) == without_times(whole)
 
 
 def test_a_killed_search_goes_on(places):
