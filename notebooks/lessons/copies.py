@@ -117,14 +117,10 @@ def rows_in_use(network: Network, text: str, draw: int = 0) -> tuple[np.ndarray,
 class CopyTable:
     """A table of strings, a column for each network: {column: copies of the same strings}.
 
-    Notebooks show it as HTML, everything else as plain text. ValueError: different strings.
+    Notebooks show it as HTML, everything else as plain text.
     """
 
     columns: Mapping[str, Sequence[Copy]]
-
-    def __post_init__(self):
-        if len({tuple(copy.source for copy in column) for column in self.columns.values()}) != 1:
-            raise ValueError(f"expected copies of the same strings in {', '.join(self.columns)}")
 
     def _repr_html_(self) -> str:
         head = [("string",), *((html.escape(name), "distance") for name in self.columns)]

@@ -57,7 +57,7 @@ def _records(rng):
     return None if ties else (records,)
 
 
-check_ranking = Exercise("ranking", _ranking, many(30, _records))
+check_ranking = Exercise("ranking", _ranking, many(60, _records))
 check_ranking.mistakes = {
     lambda records: _ranking(records, min): "settings are ranked by their best seed, and the one "
     "with the most seeds has the most luck (part 3). Rank by the mean.",

@@ -7,7 +7,7 @@ ended when a formula takes too long, so that a panel always answers.
 
 import html
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 
 import ipywidgets as widgets
@@ -23,7 +23,7 @@ from itekit.plots.trees import MOST_NODES
 from itekit.tasks.propositional import solve
 from itekit.tasks.verdicts import TIME_OUT
 from itekit.training import Network
-from itekit.vocabulary import Vocabulary, proposition_names
+from itekit.vocabulary import proposition_names
 from itekit.workers import Pool, call
 from lessons.copies import CopyTable, check_text, copies, rows_in_use
 from lessons.figures import graph_svg
@@ -34,15 +34,15 @@ Networks = Mapping[str, Network]
 MOST_TOKENS, MOST_STEPS, MOST_STATES = 80, 30, 25  # of formula, trace and drawn automaton
 CPU_SECONDS = 5.0
 FEWEST_NAMES = 6  # that a random renaming draws from at least, so that formulas can get new ones
-EXAMPLES = (
-    ("until", "a U b", "a;&ab;{b}"),
-    ("a request is always answered", "G(a -> F b)", "{a;1;b}"),
-    ("infinitely often, not always", "G F a & F G b", "{&ab;b}"),
-    ("depends on the word", "X X b", "a;&a!b;{c}"),
-    ("holds, though its parts depend", "G(a | !a)", "{1}"),
-    ("constant, whichever: no", "G a | G !a", "{1}"),
-    ("no step is the last", "X 0", "{1}"),
-)
+EXAMPLES = {  # formulas and traces
+    "until": ("a U b", "a;&ab;{b}"),
+    "a request is always answered": ("G(a -> F b)", "{a;1;b}"),
+    "infinitely often, not always": ("G F a & F G b", "{&ab;b}"),
+    "depends on the word": ("X X b", "a;&a!b;{c}"),
+    "holds, though its parts depend": ("G(a | !a)", "{1}"),
+    "constant, whichever: no": ("G a | G !a", "{1}"),
+    "no step is the last": ("X 0", "{1}"),
+}
 
 
 def error_html(error: Exception) -> str:
@@ -114,6 +114,12 @@ class Panel(widgets.VBox):
             self.quiet = False
 
 
+def renamed_line(renaming: Renaming, used: Iterable[str]) -> str:
+    """HTML: what was renamed to what."""
+    pairs = ", ".join(f"{old} → {renaming([old])[0]}" for old in used)
+    return f"<p>Renamed: {html.escape(pairs)}</p>"
+
+
 # Copying
 
 
@@ -126,27 +132,18 @@ def rows_figure(network: Network, text: str, draw: int = 0) -> go.Figure:
     return embedding_matrix(rows, tokens, **parts, title=f"Rows in use, random draw {draw}")
 
 
-def renaming_to_new(chosen: Sequence[str], training: Vocabulary, test: Vocabulary) -> Renaming:
-    """Rename the i-th chosen character to the i-th that the training vocabulary lacks.
+def renaming_html(networks: Networks, text: str, chosen: Sequence[str]) -> str:
+    """HTML: copies of a string, the chosen characters renamed to ones that training lacks.
 
-    ValueError: there are not enough new characters, or a chosen one is not interchangeable.
-    """
-    new = [token for token in test.tokens if token not in training.tokens]
-    if len(chosen) > len(new):
-        raise ValueError(f"{len(chosen)} characters are chosen, but only {len(new)} are new")
-    return Renaming(dict(zip(chosen, new, strict=False)), test.interchangeable[0])
-
-
-def renaming_html(networks: Networks, text: str, chosen: Sequence[str], draw: int = 0) -> str:
-    """HTML: the renamed string and its copies, and whether undoing the renaming gives the old copy.
-
-    ValueError as `copies.copies` and `renaming_to_new`.
+    And whether undoing the renaming gives the old copy. ValueError as `copies.copies`.
     """
     made = next(iter(networks.values())).experiment
-    renaming = renaming_to_new(chosen, made.vocabulary, made.test_vocabulary)
+    known = made.vocabulary.tokens
+    new = [token for token in made.test_vocabulary.tokens if token not in known]
+    renaming = Renaming(dict(zip(chosen, new, strict=False)))
     columns, lines = {}, []
     for name, network in networks.items():
-        after, before = copies(network, [renaming(text), text], draw)
+        after, before = copies(network, [renaming(text), text])
         same = renaming.inverse()(after.answer) == before.answer
         verdict = "✓ the same copy as before" if same else "✗ not the copy as before"
         columns[name] = [after]
@@ -165,15 +162,13 @@ class CopyExplorer(Panel):
     """
 
     def __init__(self, networks: Networks, text: str = "abcfghxyz"):
-        self.networks, self.rng = dict(networks), np.random.default_rng(0)
-        self.text, self.note = typed(text, "string", None, "7em"), widgets.HTML()
+        self.networks, self.rng = networks, np.random.default_rng(0)
+        self.text = typed(text, "string", None, "7em")
         shape = look("random draw", None, "7em")
         self.random_draw = widgets.IntSlider(0, 0, 9, continuous_update=False, **shape)
         self.rename = button("Rename at random", "random")
         self.reset = button("First string", "undo")
-        buttons = widgets.HBox([self.rename, self.reset])
-        super().__init__([self.text, self.random_draw, buttons, self.note])
-        self.text.observe(lambda _: setattr(self.note, "value", ""), "value")
+        super().__init__([self.text, self.random_draw, widgets.HBox([self.rename, self.reset])])
         self.rename.on_click(lambda _: self.safely(self._rename))
         self.reset.on_click(lambda _: setattr(self.text, "value", text))
         self.watch(self.text, self.random_draw)
@@ -183,9 +178,9 @@ class CopyExplorer(Panel):
         old, names = self.text.value, vocabulary.interchangeable[0]
         check_text(old, vocabulary)
         (renaming,) = sample_renamings(used_tokens(old, names), names, 1, self.rng)
-        pairs = ", ".join(f"{token} → {renaming(token)}" for token in dict.fromkeys(old))
-        self.text.value, self.note.value = renaming(old), html.escape(f"Renamed: {pairs}")
-        return self.answer.value
+        with self.quietly():
+            self.text.value = renaming(old)
+        return renamed_line(renaming, dict.fromkeys(old)) + self.work()
 
     def work(self) -> str:
         self.draw(None)
@@ -201,7 +196,7 @@ class RenamingChooser(Panel):
     """Choose which characters of a string are renamed to characters never seen in training."""
 
     def __init__(self, networks: Networks, text: str = "abcadbe"):
-        self.networks, self.string = dict(networks), text
+        self.networks, self.string = networks, text
         self.boxes = [
             widgets.ToggleButton(description=f"rename {token}", layout={"width": "7em"})
             for token in sorted(set(text))
@@ -243,23 +238,17 @@ class _SpotPanel(Panel):
         return formula
 
 
-def _counted(number: int, thing: str) -> str:
-    return f"{number} {thing}{'s' * (number != 1)}"
-
-
 def _both(formula: Formula) -> str:
     """The formula in both notations."""
-    tokens = _counted(formula.size, "token")
-    return f"{to_infix(formula)} · prefix {to_prefix(formula)} · {tokens}"
+    return f"{to_infix(formula)} · prefix {to_prefix(formula)} · {formula.size} tokens"
 
 
 class TraceExplorer(_SpotPanel):
     """Type a formula and a trace, in prefix or infix notation; see where each subformula holds."""
 
     def __init__(self, formula: str = "G(a -> F b)", trace: str = "a;|ab;{1;b}"):
-        names = ["(choose one)", *(f"{name}: {formula}" for name, formula, _ in EXAMPLES)]
-        options = [(name, number) for number, name in enumerate(names)]
-        self.examples = widgets.Dropdown(options=options, **look("examples", "34em"))
+        options = {f"{name}: {pair[0]}": pair for name, pair in EXAMPLES.items()}
+        self.examples = widgets.Dropdown(options=options, value=None, **look("examples", "34em"))
         self.trace, self.solve = typed(trace, "trace", "34em"), button("Trace by Spot", "check")
         super().__init__(formula, self.examples, self.trace, widgets.HBox([self.solve]))
         self.examples.observe(lambda _: self.examples.value and self._choose(), "value")
@@ -268,7 +257,7 @@ class TraceExplorer(_SpotPanel):
 
     def _choose(self) -> None:
         with self.quietly():
-            _, self.formula.value, self.trace.value = EXAMPLES[self.examples.value - 1]
+            self.formula.value, self.trace.value = self.examples.value
         self.safely(self.work)
 
     def _solve(self) -> str:
@@ -282,20 +271,12 @@ class TraceExplorer(_SpotPanel):
         return self.work()
 
     def update(self) -> None:
-        self.examples.value = 0
+        self.examples.value = None  # so that the same one can be chosen again
         super().update()
 
     def work(self) -> str:
         self.draw(None)
-        found, problems = {}, ""
-        for box, read in (self.formula, formula_from_text), (self.trace, trace_from_text):
-            try:
-                found[box] = read(box.value)
-            except FormulaError as error:
-                problems += f"<p>This is no {box.description}:</p>{error_html(error)}"
-        if problems:
-            return problems
-        formula, trace = self.read(), found[self.trace]
+        formula, trace = self.read(), trace_from_text(self.trace.value)
         if len(trace.steps) > MOST_STEPS:
             raise ValueError(f"a trace of {len(trace.steps)} steps: at most {MOST_STEPS} here")
         table = self.ask("lessons.tables:status_item", to_prefix(formula), trace.text())
@@ -318,10 +299,9 @@ class AutomatonExplorer(_SpotPanel):
         formula = self.read()
         found = self.ask("lessons.automata:formula_automaton", formula)
         run = f"accepting run as a trace: {found.trace}" if found.trace else "nothing satisfies it"
-        counts = f"{_counted(found.states, 'state')}, {_counted(len(found.edges), 'edge')}"
-        page = f"<p>{'<br>'.join(map(html.escape, (_both(formula), counts, run)))}</p>"
+        page = f"<p>{html.escape(_both(formula))}<br>{html.escape(run)}</p>"
         if found.states > MOST_STATES:
-            return page + "<p>Too large to be drawn.</p>"
+            return f"{page}<p>{found.states} states: too large to be drawn.</p>"
         svg = graph_svg(found.dot(), f"Automaton of {to_infix(formula)}")
         return page + (svg or "") + f"<pre>{html.escape(found.text())}</pre>"
 
@@ -340,73 +320,49 @@ class AssignmentExplorer(Panel):
         self.assignment = typed(assignment, "assignment", "32em")
         self.label = button("Fill in the label", "check")
         self.rename = button("Rename both at random", "random")
-        self.note, self.rng = widgets.HTML(), np.random.default_rng(0)
-        buttons = widgets.HBox([self.label, self.rename])
-        super().__init__([self.formula, self.assignment, buttons, self.note])
+        self.rng, buttons = np.random.default_rng(0), widgets.HBox([self.label, self.rename])
+        super().__init__([self.formula, self.assignment, buttons])
         self.label.on_click(lambda _: self.safely(self._label))
         self.rename.on_click(lambda _: self.safely(self._rename))
         self.watch(self.formula, self.assignment)
 
-    def _read(self) -> tuple[Formula | None, Assignment | None, str]:
-        """The formula and the assignment, None where the text is wrong, and HTML that says why."""
-        formula, assignment, problems = None, None, ""
-        try:
-            formula = formula_from_text(self.formula.value.strip(), PROPOSITIONAL)
-        except FormulaError as error:
-            problems = f"<p>This is no formula:</p>{error_html(error)}"
-        try:
-            names = formula.propositions if formula else None
-            assignment = parse_assignment(self.assignment.value.strip(), propositions=names)
-        except FormulaError as error:
-            problems += f"<p>An invalid assignment:</p>{error_html(error)}"
-        return formula, assignment, problems
+    def _read(self) -> Formula:
+        return formula_from_text(self.formula.value.strip(), PROPOSITIONAL)
 
-    def _set(self, assignment: str, note: str, formula: str | None = None) -> str:
-        """Put both texts into the panel at once; return the answer."""
-        with self.quietly():
-            self.formula.value = formula or self.formula.value
-            self.assignment.value = assignment
-        self.note.value = html.escape(note)
-        return self.work()
+    def _given(self, formula: Formula) -> Assignment:
+        text = self.assignment.value.strip()
+        return parse_assignment(text, propositions=formula.propositions)
 
     def _label(self) -> str:
-        formula, _, problems = self._read()
-        if formula is None:
-            return problems
-        label = solve(to_prefix(formula))
-        note = "" if label else "This formula has no label: the assignment is left empty."
-        return self._set(label or "", note)
+        label = solve(to_prefix(self._read()))
+        with self.quietly():
+            self.assignment.value = label or ""
+        note = "<p>This formula has no label: the assignment is left empty.</p>"
+        return note * (label is None) + self.work()
 
     def _rename(self) -> str:
-        formula, assignment, problems = self._read()
-        if problems:
-            return problems
-        used = list(formula.propositions)
+        formula = self._read()
+        assignment, used = self._given(formula), list(formula.propositions)
         if not used:
             raise ValueError("the formula has no proposition to rename")
         names = list(dict.fromkeys([*proposition_names(FEWEST_NAMES), *used]))
         drawn = sample_renamings(used, names, 2, self.rng)  # one of them changes something
         renaming = next(one for one in drawn if one(used) != used)
-        pairs = ", ".join(f"{old} → {new}" for old, new in zip(used, renaming(used), strict=True))
         write = to_prefix if self.formula.value.strip() == to_prefix(formula) else to_infix
         formula, assignment = renaming.apply_pair(formula, assignment)
-        return self._set(assignment.text(), f"Renamed: {pairs}", write(formula))
-
-    def update(self) -> None:
-        self.note.value = ""
-        super().update()
+        with self.quietly():
+            self.formula.value, self.assignment.value = write(formula), assignment.text()
+        return renamed_line(renaming, used) + self.work()
 
     def work(self) -> str:
         self.draw(None)
-        formula, assignment, problems = self._read()
-        if formula is None:
-            return problems
+        formula = self._read()
         if formula.size > MOST_NODES:
             raise ValueError(f"a formula of {formula.size} tokens: at most {MOST_NODES} here")
-        rows = {} if problems else findings(formula, assignment)
+        assignment = self._given(formula)
+        rows = findings(formula, assignment)
         self.draw(values_figure(formula, assignment), "The formula as a tree")
-        cells = [(name, html.escape(text)) for name, text in rows.items()]
-        return problems or html_table(cells, "th")
+        return html_table([(name, html.escape(text)) for name, text in rows.items()], "th")
 
 
 # Language models
@@ -421,7 +377,7 @@ class AskPanel(Panel):
     def __init__(self, model, formula: str = "a U (b & X c)"):
         self.model, self.text = model, typed(formula, "formula", None, "initial")
         self.task = widgets.Dropdown(options=list(LANGUAGES), description="task")
-        self.button = widgets.Button(description="Ask", icon="comment")
+        self.button = button("Ask", "comment")
         super().__init__([self.task, self.text, self.button])
         self.button.on_click(self._start)
         self.watch(self.task, self.text)

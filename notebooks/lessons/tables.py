@@ -22,6 +22,7 @@ from itekit.logic.semantics import (
     EmptyTraceError,
     evaluate_symbolic,
     example_words,
+    implied_by,
 )
 from itekit.logic.traces import Trace, parse_trace
 from itekit.logic.truth_tables import Assignment
@@ -128,41 +129,34 @@ def status_item(formula: str, trace: str) -> StatusTable | str:
         return str(error)
 
 
-# What is true under a partial assignment, and why. A ValueError says that too many propositions
-# are left free, or that an operator is a temporal one.
-
-
-def _table(formula: Formula, assignment: Assignment, part: Formula | None = None):
-    """The free propositions, the truth table over them, and the table that is always true."""
-    free = [name for name in formula.propositions if name not in assignment]
-    if len(free) > (most := truth_tables.LARGEST):
-        raise ValueError(f"{len(free)} propositions are left free, at most {most} can be")
-    found = truth_tables.table((part or formula).tokens(), free, assignment.as_dict())
-    return free, found, (1 << (1 << len(free))) - 1
+# What is true under a partial assignment, and why.
 
 
 def node_values(formula: Formula, assignment: Assignment) -> list[str]:
     """For each node in prefix order: "true", "false" or "open"."""
-    found = {}
-    for part in formula.subformulas():
-        _, values, always = _table(formula, assignment, part)
-        found[part] = {always: "true", 0: "false"}.get(values, "open")
-    return [found[node] for node in formula.nodes()]
+    is_true = {part: implied_by(part, assignment) for part in formula.subformulas()[::-1]}
+    is_false = {part: implied_by(~part, assignment) for part in is_true}
+    return [
+        "true" if is_true[node] else "false" if is_false[node] else "open"
+        for node in formula.nodes()
+    ]
 
 
 def failing_completions(
     formula: Formula, assignment: Assignment, most: int = SHOWN
 ) -> tuple[list[Assignment], int, int]:
     """The first completions under which it is false, how many there are, and of how many."""
-    free, right, always = _table(formula, assignment)
-    left, first = right ^ always, []
+    free = [name for name in formula.propositions if name not in assignment]
+    if len(free) > (limit := truth_tables.LARGEST):
+        raise ValueError(f"{len(free)} propositions are left free, at most {limit} can be")
+    left, first = truth_tables.table((~formula).tokens(), free, assignment.as_dict()), []
     failures = left.bit_count()
     while left and len(first) < most:
         row = (left & -left).bit_length() - 1
         rest = tuple((name, bool(row >> place & 1)) for place, name in enumerate(free))
         first.append(Assignment((*assignment.values, *rest)))
         left &= left - 1
-    return first, failures, always.bit_length()
+    return first, failures, 1 << len(free)
 
 
 def superfluous(formula: Formula, assignment: Assignment) -> list[Assignment]:
@@ -170,13 +164,16 @@ def superfluous(formula: Formula, assignment: Assignment) -> list[Assignment]:
     found = []
     for literal in assignment.values:
         rest = Assignment(tuple(other for other in assignment.values if other != literal))
-        if not failing_completions(formula, rest, 0)[1]:
+        if implied_by(formula, rest):
             found.append(Assignment((literal,)))
     return found
 
 
 def findings(formula: Formula, assignment: Assignment) -> dict[str, str]:
-    """What there is to say about an assignment: text under a heading each."""
+    """What there is to say about an assignment: text under a heading each.
+
+    ValueError: too many propositions are left free.
+    """
     prefix = to_prefix(formula)
     label = solve(prefix)
     first, failures, completions = failing_completions(formula, assignment)
@@ -211,17 +208,14 @@ def _listed(parts: list[str], count: int) -> str:
     return ",  ".join(parts[:SHOWN] + more)
 
 
-def values_figure(
-    formula: Formula, assignment: Assignment | None = None, *, title: str = ""
-) -> go.Figure:
-    """The formula's tree, with the value of each subformula where an assignment is given.
+def values_figure(formula: Formula, assignment: Assignment, *, title: str = "") -> go.Figure:
+    """The formula's tree, with the value of each subformula under an assignment.
 
-    ValueError: a tree too large to be drawn, or too many free propositions.
+    ValueError: a tree too large to be drawn.
     """
     symbols = {operator.token: operator.symbol for operator in PROPOSITIONAL.operators}
     labels = [symbols.get(token, token) for token in formula.tokens()]
-    hover = [to_infix(node, unicode=True) for node in formula.nodes()]
-    values = None if assignment is None else node_values(formula, assignment)
-    if values:
-        hover = [f"{text}: {value}" for text, value in zip(hover, values, strict=True)]
+    values = node_values(formula, assignment)
+    pairs = zip(formula.nodes(), values, strict=True)
+    hover = [f"{to_infix(node, unicode=True)}: {value}" for node, value in pairs]
     return formula_tree(labels, formula.tree_paths(), values=values, hover=hover, title=title)
