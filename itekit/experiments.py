@@ -28,9 +28,10 @@ from dataclasses import dataclass, field, replace
 
 from itekit.embeddings import EmbeddingConfig
 from itekit.files import SCALES, resolve_scale  # noqa: F401 (both for its callers)
+from itekit.logic.formulas import ARITY
 from itekit.model import ROPE_BASE, ModelConfig
 from itekit.tasks.copying import CopyingData, EvaluationGrid
-from itekit.vocabulary import Vocabulary, copying_vocabulary, logic_vocabulary, operand_counts
+from itekit.vocabulary import Vocabulary, copying_vocabulary, logic_vocabulary
 
 SEARCHES = ("greedy", "published")
 PREFIXES = {"ltl": "ltl", "propositional": "prop"}  # of the names of sets and experiments
@@ -272,7 +273,7 @@ class LogicExperiment(Experiment):
     def operands(self) -> tuple[int, ...]:
         """How many operands each non-interchangeable token takes."""
         fixed = self.vocabulary.tokens[: self.vocabulary.learned_count]
-        return operand_counts(self.task, fixed)
+        return tuple(ARITY.get(token, 0) for token in fixed)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ fixed, class 0, class 1, ..., so that the interchangeable rows come last in the 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice, product
+from itertools import product
 from string import ascii_letters, ascii_lowercase, digits
 
 PAD, END, START = SPECIAL = ("<pad>", "<end>", "<start>")
@@ -37,10 +37,8 @@ class Vocabulary:
 
     def __post_init__(self):
         if isinstance(self.interchangeable, str):
-            raise ValueError(
-                f"interchangeable must be a tuple of classes, found {self.interchangeable!r}: "
-                f"one class is ({self.interchangeable!r},)"
-            )
+            found = repr(self.interchangeable)
+            raise ValueError(f"expected a tuple of classes, found {found}: one class is ({found},)")
         object.__setattr__(self, "fixed", tuple(self.fixed))
         object.__setattr__(self, "interchangeable", tuple(map(tuple, self.interchangeable)))
         for i, token in enumerate(self.tokens):
@@ -76,14 +74,15 @@ class Vocabulary:
 
     def encode(self, tokens: Iterable[str]) -> list[int]:
         """Identifiers of `tokens` (a string: of its characters); UnknownTokenError for others."""
-        tokens = list(tokens)
+        found = []
         for position, token in enumerate(tokens):
             if token not in self._ids:
                 raise UnknownTokenError(
                     f"unknown token {token!r} at position {position}: expected one of "
                     f"{' '.join(self.tokens[len(SPECIAL) :])}"
                 )
-        return [self._ids[token] for token in tokens]
+            found.append(self._ids[token])
+        return found
 
     def decode(self, ids: Iterable[int]) -> list[str]:
         """Tokens of `ids`, special ones included."""
@@ -100,11 +99,6 @@ class Vocabulary:
         return Vocabulary(self.fixed, tuple(classes))
 
 
-OPERANDS = {
-    "ltl": dict.fromkeys("!XFG", 1) | dict.fromkeys("&|=^>URWM", 2),
-    "propositional": dict.fromkeys("!", 1) | dict.fromkeys("&|=^", 2),
-}
-"""Task -> operator -> number of its operands; see `logic.formulas`."""
 FIXED = {"ltl": "10!&|XU;{}", "propositional": "10!&|=^"}
 """Task -> its constants, operators and, for traces, `;` `{` `}` and the `|` that Spot writes."""
 
@@ -124,10 +118,8 @@ def copying_vocabulary(characters: int) -> Vocabulary:
 
 def proposition_names(count: int) -> tuple[str, ...]:
     """The first `count` names of atomic propositions, 0 to 702: a, b, ..., z, aa, ab, ..., zz."""
-    if not 0 <= count <= 702:
-        raise ValueError(f"there are 0 to 702 names, {count} were asked for")
     pairs = map("".join, product(ascii_lowercase, repeat=2))
-    return tuple(islice(chain(ascii_lowercase, pairs), count))
+    return (*ascii_lowercase, *pairs)[:count]
 
 
 def logic_vocabulary(task: str, propositions: int) -> Vocabulary:
@@ -138,8 +130,3 @@ def logic_vocabulary(task: str, propositions: int) -> Vocabulary:
 def ltl_vocabulary(propositions: int) -> Vocabulary:
     """`logic_vocabulary` of LTL."""
     return logic_vocabulary("ltl", propositions)
-
-
-def operand_counts(task: str, tokens: Iterable[str]) -> tuple[int, ...]:
-    """How many operands each token takes in a formula of the task; 0 for what is no operator."""
-    return tuple(OPERANDS[task].get(token, 0) for token in tokens)
