@@ -78,7 +78,14 @@ class _Steps:
 
 
 @torch.inference_mode()
-def greedy(model: Transformer, U: Tensor, source: Tensor, limit: int) -> Tensor:
+def greedy(
+    model: Transformer,
+    U: Tensor,
+    source: Tensor,
+    limit: int,
+    generator: torch.Generator | None = None,
+    scale: float = 1.0,
+) -> Tensor:
     """The most probable token at each position, until the end token or `limit` tokens.
 
     Args:
@@ -86,6 +93,7 @@ def greedy(model: Transformer, U: Tensor, source: Tensor, limit: int) -> Tensor:
         U: [V, D], or [any number, V, D]: the logits are then the mean under all of them.
         source: int64 [B, S], padded with 0.
         limit: largest number of tokens produced, the end token included.
+        generator: draw each token by its probability under scale × logits instead.
 
     Returns:
         int64 [B, limit]: tokens without the end token, padded with 0.
@@ -96,7 +104,11 @@ def greedy(model: Transformer, U: Tensor, source: Tensor, limit: int) -> Tensor:
     active = torch.arange(len(source), device=source.device)
     tokens, going = torch.full_like(active, START), torch.ones_like(active, dtype=torch.bool)
     for position in range(limit):
-        tokens = steps.step(tokens, position).argmax(dim=-1)
+        logits = steps.step(tokens, position)
+        if generator is None:
+            tokens = logits.argmax(dim=-1)
+        else:
+            tokens = torch.multinomial((scale * logits).softmax(-1), 1, generator=generator)[:, 0]
         going = going & (tokens != END)
         output[active, position] = tokens * going
         rows = steps.leave(going, position)
@@ -208,6 +220,8 @@ class Solver:
         draw: number of the random draw of U, or several: the logits are averaged over them.
         vocabulary, beams: by default all that the network can read, and the experiment's.
         progress: show a bar.
+        sample: draw answers by their probability (at the scale of the loss), with this seed;
+            instead of searching the best one.
     """
 
     def __init__(
@@ -217,10 +231,14 @@ class Solver:
         vocabulary: Vocabulary | None = None,
         beams: int | None = None,
         progress: bool = False,
+        sample: int | None = None,
     ):
         self.network, self.experiment, self.progress = network, network.experiment, progress
         self.vocabulary = vocabulary or self.experiment.readable_vocabulary
         self.beams = self.experiment.beam if beams is None else beams
+        self.generator = None
+        if sample is not None:
+            self.generator, self.beams = seeded(TEST_SEED, sample, device=network.device), 1
         self.draw, draws = draw, [draw] if isinstance(draw, int) else draw
         drawn = [network.matrix(self.vocabulary, seeded(TEST_SEED, number)) for number in draws]
         self.U = drawn[0] if len(drawn) == 1 else torch.stack(drawn)
@@ -265,8 +283,11 @@ class Solver:
                 part = formulas[len(found) : len(found) + size]
                 source = encode_texts(part, self.vocabulary)
                 given = self.network.model, self.U, source.to(self.U.device), self.experiment.limit
-                one = self.beams == 1
-                tokens = greedy(*given)[:, None] if one else beam(*given, self.beams)[0]
+                if self.beams == 1:
+                    scale = 1.0 if self.network.loss.scale is None else self.network.loss.scale
+                    tokens = greedy(*given, self.generator, scale)[:, None]
+                else:
+                    tokens = beam(*given, self.beams)[0]
                 for rows in tokens.tolist():
                     ids = [[i for i in row if i > END] for row in rows]
                     texts = ["".join(self.vocabulary.decode(row)) for row in ids]

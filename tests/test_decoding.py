@@ -270,3 +270,14 @@ def test_the_loss_is_the_mean_over_tokens_of_the_unscaled_logits():
             total -= logits.log_softmax(-1)[range(len(targets)), targets].sum().item()
     tokens = sum(len(label) + 1 for _, label in pairs[:3])
     assert solver.loss(pairs) == pytest.approx(total / tokens, rel=1e-4)
+
+
+def test_sampled_tokens_come_as_often_as_their_probability_says():
+    model, U = network(2)
+    source, count = sources(2, [5]), 20_000
+    given = source.repeat(count, 1), 1, seeded(0), 4.0
+    tokens = greedy(model, U, *given)[:, 0].bincount(minlength=7) / count
+    start = torch.full((1, 1), START)
+    expected = (4 * model(U, source, start, Layout(1, 1))).softmax(-1)[0]
+    assert torch.allclose(tokens[FIRST:], expected[FIRST:], atol=0.015)
+    assert tokens[0] == pytest.approx(expected[END].item(), abs=0.015)  # the end token is left out
