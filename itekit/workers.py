@@ -84,10 +84,7 @@ class Pool:
 
         Raises:
             TaskError: the function raised an error, or its process died again and again.
-            ValueError: a limit that is not above 0.
         """
-        if limit is not None and not limit > 0:
-            raise ValueError(f"the limit must be above 0 seconds, found {limit}")
         answers = (_answer(function, item) for item in items)
         if limit or self._client or self.workers > 1:
             known = len(items) if limit and hasattr(items, "__len__") else 0  # else jobs are long

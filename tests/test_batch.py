@@ -84,26 +84,20 @@ def test_a_grid_gives_every_combination_and_paths_are_seen_from_the_list(tmp_pat
     ("text", "message"),
     [
         ("[[run]", "not TOML: .*line 1"),
-        ("a = " + "[" * 10_000, "not TOML: "),
-        ("run = 3", "expected tables"),
         ("run = [3]", "run 1: "),
         (NOTEBOOK + "[other]", "expected tables .* nothing else"),
         (NOTEBOOK + "[[run]]\nseed = 3", "run 2: found .*'seed'"),
-        (NOTEBOOK + '[[run]]\nname = "x"', r"run 2: .*\?"),
         (NOTEBOOK + "grid = { seed = 3 }", "run 1: grid: seed is 3; expected a list"),
-        (NOTEBOOK + "grid = { sede = [1] }", "run 1: .*no parameter 'sede'"),
         (NOTEBOOK + 'grid = { seed = [1, "a"] }', "run 1: .*'seed' is 'a' .str.; expected int"),
         (NOTEBOOK + 'parameters = {scale = "big"}', "run 1: scale is 'big'"),
         (NOTEBOOK + "parameters = {rate = inf}", "run 1: .*JSON"),
         (NOTEBOOK + 'name = "../x"', "run 1: '.*x' cannot be the name of a file"),
         (NOTEBOOK + 'name = "N"\n' + NOTEBOOK + 'name = "n"', "run 2: the name n is taken"),
         ('[[run]]\nnotebook = "no.ipynb"', r"run 1: .*no\.ipynb"),
-        ('[[run]]\nnotebook = "bad.ipynb"', r"run 1: .*bad\.ipynb: "),
     ],
 )
 def test_the_whole_list_is_checked_before_anything_starts(tmp_path, capsys, text, message):
     write(tmp_path)
-    (tmp_path / "bad.ipynb").write_text("{")
     path = tmp_path / "list.toml"
     path.write_text(text)
     with pytest.raises(ValueError, match=rf"list\.toml: {message}"):

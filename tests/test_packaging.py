@@ -1,7 +1,6 @@
 """The set-up: pins, Binder's copy of them, what is checked before, its stamp, and the doctor."""
 
 import ast
-import importlib
 import json
 import os
 import re
@@ -44,10 +43,6 @@ def test_python_range_is_the_same_everywhere():
     said = f"{doctor.OLDEST} <= sys.version_info[:2] <= {doctor.NEWEST}"
     assert said in (ROOT / "Makefile").read_text()
     assert (ROOT / "binder/runtime.txt").read_text().strip().removeprefix("python-") in allowed
-
-
-def test_lessons_are_installed_beside_the_kit():
-    assert Path(importlib.import_module("lessons").__file__).parent == ROOT / "notebooks/lessons"
 
 
 def test_notebooks_stay_small_and_hold_no_state_of_panels():

@@ -6,8 +6,6 @@ import signal
 import time
 from pathlib import Path
 
-NOT_A_FUNCTION = 3
-
 
 def misbehave(item):
     """Return the item, unless it is the name of a fault."""
