@@ -25,7 +25,6 @@ from itekit.plots.show import (
     colour_bar,
     mime_bundle,
     png_bytes,
-    save_png,
     show,
     style,
 )

@@ -31,8 +31,7 @@ HATCH = {"shape": "/", "fgcolor": "#9A9A9A", "bgcolor": "#F4F4F4", "size": 8, "s
 GREEN = {"color": "#2ECC40", "width": 3}
 DASHED = {"color": "#222222", "width": 3, "dash": "6px,4px"}
 MOST_ANNOTATED = 30  # cells a side, beyond which numbers in the cells are too small to read
-PALEST = 0.85  # how white a cell with hardly any formulas is made
-ROW = 24  # pixels of a row of rates
+ROW, BETWEEN = 24, 80  # pixels of a row of rates, and between panels
 
 
 def edges(centres: np.ndarray) -> np.ndarray:
@@ -47,15 +46,12 @@ def outlines(
     cells: np.ndarray, rows: np.ndarray, columns: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Outlines (x, y) of the runs of `cells` [N, M] in each row: rectangles with NaN between."""
-    x_edges, y_edges = edges(columns), edges(rows)
-    x, y = [], []
-    for row, marked in enumerate(cells):
-        ends = np.flatnonzero(np.diff(np.concatenate([[0], marked.astype(int), [0]])))
-        for start, end in ends.reshape(-1, 2):
-            (left, right), (top, bottom) = x_edges[[start, end]], y_edges[[row, row + 1]]
-            x += [left, right, right, left, left, np.nan]
-            y += [top, top, bottom, bottom, top, np.nan]
-    return np.array(x), np.array(y)
+    row, place = np.nonzero(np.diff(np.pad(cells.astype(int), ((0, 0), (1, 1)))))
+    left, right = edges(columns)[place.reshape(-1, 2).T]
+    top, bottom = edges(rows)[[row[::2], row[::2] + 1]]
+    gap = np.full_like(left, np.nan)
+    x = np.stack([left, right, right, left, left, gap], axis=1).ravel()
+    return x, np.stack([top, top, bottom, bottom, top, gap], axis=1).ravel()
 
 
 def _borders(span: Span, centres: np.ndarray) -> np.ndarray:
@@ -63,12 +59,6 @@ def _borders(span: Span, centres: np.ndarray) -> np.ndarray:
     low, high = (centres[0], span) if np.ndim(span) == 0 else span
     inside = np.flatnonzero((centres >= low) & (centres <= high))
     return edges(centres)[np.concatenate([inside[:1], inside[-1:] + 1])]
-
-
-def _headings(panels: Sequence, wholes: list[str], columns: int) -> list[str]:
-    """Each title and what is true of the whole, in two lines where panels are narrow."""
-    between = "<br>" if columns > 2 else ": "
-    return [panel[0] + between + whole for panel, whole in zip(panels, wholes, strict=True)]
 
 
 def _cells(grid: np.ndarray, axes: Axes, words: str, **more: Any) -> go.Heatmap:
@@ -133,8 +123,8 @@ def edit_distance_heatmaps(
     columns, down = min(columns, len(panels)), -(-len(panels) // columns)
     room = 620 if annotate else min(340, (WIDEST - 160) / columns - 25)  # pixels across a panel
     cell = max(1, min(40 if annotate else 30, room / max(len(rows), len(across))))
-    wholes = [f"mean {np.nanmean(grid):.2f}" for grid in grids]
-    headings = _headings(panels, wholes, columns)
+    between = "<br>" if columns > 2 else ": "
+    headings = [f"{title}{between}mean {np.nanmean(grid):.2f}" for title, grid, *_ in panels]
     layout = {"shared_xaxes": "all", "shared_yaxes": "all", "horizontal_spacing": 0.04}
     figure, places = subplots(headings, columns, vertical_spacing=0.16 / down, **layout)
     impossible = rows[:, None] > across
@@ -179,27 +169,26 @@ def rate_heatmaps(
     *,
     lengths: Sequence[int],
     propositions: Sequence[int],
-    columns: int = 2,
-    title: str = "",
+    title: str,
 ) -> go.Figure:
-    """Heatmaps of correct answers with one colour scale; the fewer formulas, the paler a cell.
+    """Heatmaps of correct answers, two side by side; the fewer formulas, the paler a cell.
 
     The share of correct answers of a whole row stands at its right. A panel is (title, samples,
     correct, training_propositions, training_length), with counts [N, M] of formulas and of correct
-    answers (`itekit.results.heatmap_panel`); the rest as in `edit_distance_heatmaps`.
+    answers (`itekit.results.heatmap_panel`).
     """
     axes = rows, across = np.asarray(propositions, float), np.asarray(lengths, float)
     samples, correct = (np.array([panel[i] for panel in panels], float) for i in (1, 2))  # [P,N,M]
     rates, largest, fewest = _shares(correct, samples), samples.max(), samples[samples > 0].min()
-    columns, down = min(columns, len(panels)), -(-len(panels) // columns)
-    room = 100 if columns > 2 else 80  # pixels between rows of panels
-    wholes = [f"{c.sum() / s.sum():.1%} correct" for c, s in zip(correct, samples, strict=True)]
-    headings = _headings(panels, wholes, columns)
-    spacing = {"vertical_spacing": room / (down * (ROW * len(rows) + room))}
+    columns, down = min(2, len(panels)), -(-len(panels) // 2)
+    parts = zip(panels, correct, samples, strict=True)
+    headings = [f"{panel[0]}: {c.sum() / s.sum():.1%} correct" for panel, c, s in parts]
+    height = ROW * len(rows) + BETWEEN
+    spacing = {"vertical_spacing": BETWEEN / (down * height)}
     figure, places = subplots(headings, columns, horizontal_spacing=0.15 / columns, **spacing)
     figure.update_annotations(font_size=15)
     words = "%{y} APs, length %{x}<br>%{customdata[0]} of %{customdata[1]} correct (%{z:.0%})"
-    white = [[0, "rgba(255,255,255,0)"], [1, f"rgba(255,255,255,{PALEST})"]]
+    white = [[0, "rgba(255,255,255,0)"], [1, "rgba(255,255,255,0.85)"]]
     veil = {"name": "paleness", "zmin": 0, "zmax": 1, "colorscale": white, "showscale": False}
     veil |= {"x": across, "y": rows, "hoverinfo": "skip"}
     each = zip(places, rates, correct, samples, panels, strict=True)
@@ -229,7 +218,5 @@ def rate_heatmaps(
         figure.add_scatter(x=[None], y=[None], **legend)
     bar = colour_bar("correct answers", tickformat=".0%", x=1.06 if columns > 1 else 1.1, xpad=0)
     _finish(figure, "no formulas", 1, bar)
-    size = {"width": WIDEST if columns > 1 else 620}
-    size["height"] = 125 + 40 * bool(title) + down * (ROW * len(rows) + room)
-    margin = {"t": room - 35 + 40 * bool(title), "b": 100}
-    return style(figure, title=title, **size, margin=margin)
+    size = {"width": WIDEST if columns > 1 else 620, "height": 165 + down * height}
+    return style(figure, title=title, **size, margin={"t": BETWEEN + 5, "b": 100})

@@ -4,8 +4,7 @@ The categorical colours are Okabe and Ito's (2008), which colour-blind readers c
 continuous scales are viridis (amounts) and reversed RdBu (signed values around 0).
 
 A figure is shown as an interactive one with a PNG of exactly its size beside it, which GitHub and
-nbconvert show. No figure is wider than `WIDEST`, which fits into JupyterLab's output in a window of
-1,280 pixels.
+nbconvert show.
 """
 
 import base64
@@ -15,21 +14,18 @@ import os
 import warnings
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from itekit.files import atomic_path
-
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")
 AMOUNTS, SIGNED = "Viridis", "RdBu_r"
 GREY, GRID, DARK = "#8A8A8A", "#E6E6E6", "#222222"
-WIDEST = 840  # pixels
+WIDEST = 840  # pixels: JupyterLab's output in a window of 1,280
 BELOW = {"orientation": "h", "x": 0.5, "xanchor": "center", "yref": "container", "y": 0.01}
 PLAIN = {"showgrid": False, "showline": False, "ticks": ""}  # an axis of names
 SECONDS = 60.0  # the longest wait for one picture
@@ -155,24 +151,13 @@ def png_bytes(figure: go.Figure, *, scale: float = 1.0) -> bytes | None:
     return small.getvalue()
 
 
-def save_png(figure: go.Figure, path: str | Path, *, scale: float = 2.0) -> Path:
-    """Write the figure to `path` as PNG, and return the path; RuntimeError without a browser."""
-    picture = png_bytes(figure, scale=scale)
-    if picture is None:
-        advice = "install one, or name one in the environment variable BROWSER_PATH"
-        raise RuntimeError(f"cannot write {path}: no working Chrome or Chromium; {advice}")
-    with atomic_path(path) as part:
-        part.write_bytes(picture)
-    return Path(path)
-
-
 def mime_bundle(figure: go.Figure, alt: str, *, static_picture: bool = True) -> tuple[dict, dict]:
     """The data and the metadata of a notebook output: plotly figure, PNG if there is one, text."""
     figure = go.Figure(figure)
     width, height = min(figure.layout.width or 700, WIDEST), figure.layout.height or 450
     figure.update_layout(meta={"alt": alt}, width=width, height=height)
     spec = json.loads(figure.to_json())
-    # Figures stay here, and the wheel scrolls the page in three dimensions too.
+    # figures stay here, and the wheel scrolls the page in three dimensions too
     spec["config"] = {"displaylogo": False, "showSendToCloud": False, "scrollZoom": False}
     data, metadata = {"application/vnd.plotly.v1+json": spec, "text/plain": alt}, {}
     picture = png_bytes(figure) if static_picture else None

@@ -1,7 +1,6 @@
 """A formula drawn as a tree: a node a token, an operator above its operands.
 
-A tree is given as its tokens in prefix order and, for each of them, the path of branches from the
-root to it, 0 the left or only one, 1 the right one (`tokens()` and `tree_paths()` of a `Formula`).
+A tree is given as the `tokens()` and the `tree_paths()` of a `Formula`.
 """
 
 from collections.abc import Sequence
@@ -35,18 +34,11 @@ def path_text(path: Path) -> str:
 
 def tree_places(paths: Sequence[Path]) -> list[tuple[float, int]]:
     """Where each node stands, (x, depth): leaves are one apart, an operator above their middle."""
-    below: dict[Path, list[Path]] = {path: [] for path in paths}
-    for path in paths[1:]:
-        below.get(path[:-1], []).append(path)
-    whole = [(*path, i) for path in below for i in range(len(below[path]))]
-    if list(paths) != sorted([(), *whole]):
-        raise ValueError("paths: expected those of one tree, each once, in prefix order")
-    left = sum(not nodes for nodes in below.values())
-    x: dict[Path, float] = {}
+    left, x = len(paths) - len({path[:-1] for path in paths[1:]}), {}
     for path in reversed(paths):
-        left -= not below[path]
-        ends = below[path][:1] + below[path][-1:]
-        x[path] = sum(x[end] for end in ends) / 2 if ends else float(left)
+        below = [x[branch] for branch in ((*path, 0), (*path, 1)) if branch in x]
+        left -= not below
+        x[path] = sum(below) / len(below) if below else float(left)
     return [(x[path], len(path)) for path in paths]
 
 
@@ -78,7 +70,7 @@ def formula_tree(
     hover: Sequence[str] | None = None,
     title: str = "",
 ) -> go.Figure:
-    """The tree as a figure; ValueError for paths that are no tree, or of more than 200 nodes.
+    """The tree as a figure; ValueError for more than 200 nodes.
 
     Args:
         labels, paths: the text of each node, in prefix order, and its branches from the root.

@@ -1,7 +1,4 @@
-"""Random vectors in the plane and in space.
-
-Paper, section "Random embedding generation": its table of methods (normal distribution,
-neighbouring points, hypercube vertices).
+"""Random vectors in the plane and in space (paper, section "Random embedding generation").
 
 Shape letters: N vectors, P vectors of the whole sampling set.
 """
