@@ -1,38 +1,20 @@
-"""Imports go one way, few modules load at a time, and logic never needs torch.
-
-LEVELS is the order: a module imports at its top level only from lines above its own, or from its
-own line. `itekit` never imports `lessons`, nor the library of widgets.
-"""
+"""Imports go one way, few modules load at a time, logic needs no torch, nothing is unpickled."""
 
 import ast
 import subprocess
 import sys
-from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
-LEVELS = """
-doctor files vocabulary
-alpha logic notebooks random_vectors
-tasks embeddings losses
-workers fast model
-datasets experiments
-data decoding
-training
-evaluation
-results redraw
-search efficiency llm batch plots
-__main__
-""".strip().splitlines()
 WITHOUT_TORCH = {"alpha", "datasets", "doctor", "files", "logic", "notebooks", "tasks"}
 WITHOUT_TORCH |= {"vocabulary", "workers"}
-LONGEST = 10  # modules in a chain of imports
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted((ROOT / "itekit").rglob("*.py"))
 }
+UNPICKLES = {"pickle", "dill", "joblib", "shelve", "marshal", "cloudpickle"}
+CALLS = {"torch.load", "torch.save", "np.load", "numpy.load", "allow_pickle"}
 
 
 def imported(nodes) -> set[str]:
@@ -53,34 +35,15 @@ EDGES = {
 }
 
 
-def test_modules_import_from_above():
-    level = {name: i for i, line in enumerate(LEVELS) for name in line.split()}
-    for module in set(MODULES) - {"itekit"}:
-        below = [e for e in EDGES[module] if level[e.split(".")[1]] > level[module.split(".")[1]]]
-        assert not below, f"{module} imports {below}, which stand below it in LEVELS"
-
-
-def test_the_kit_imports_neither_lessons_nor_widgets():
-    for module, tree in TREES.items():
-        assert "ipy" + "widgets" not in MODULES[module].read_text("utf-8")
-        assert not {n for n in imported(ast.walk(tree)) if n.split(".")[0] == "lessons"}, module
-
-
-@cache
-def closure(module: str) -> frozenset[str]:
-    """A module and those of the kit that importing it loads."""
-    return frozenset({module}).union(*map(closure, EDGES[module]))
-
-
-@cache
-def depth(module: str) -> int:
-    return 1 + max(map(depth, EDGES[module]), default=0)
-
-
-@pytest.mark.parametrize(("module", "most"), [("itekit.model", 4), ("itekit.training", 16)])
-def test_few_modules_are_loaded_and_chains_of_imports_are_short(module, most):
-    assert len(closure(module)) <= most + 1, sorted(closure(module))
-    assert max(map(depth, MODULES)) <= LONGEST
+def test_imports_go_one_way_in_short_chains_and_few_modules_are_loaded():
+    loaded, depth = {}, {}
+    for module in TopologicalSorter(EDGES).static_order():  # CycleError: not one way
+        loaded[module] = {module}.union(*(loaded[other] for other in EDGES[module]))
+        depth[module] = 1 + max((depth[other] for other in EDGES[module]), default=0)
+    assert max(depth.values()) <= 10
+    for module, most in (("itekit.model", 4), ("itekit.training", 16)):
+        assert len(loaded[module]) <= most + 1, sorted(loaded[module])
+    assert not any("tasks" in module for module in loaded["itekit.model"])
 
 
 def test_modules_without_torch_do_not_load_it():
@@ -90,14 +53,11 @@ def test_modules_without_torch_do_not_load_it():
     assert done.returncode == 0, done.stderr or f"one of {names} loads torch"
 
 
-UNPICKLES = {"pickle", "dill", "joblib", "shelve", "marshal", "cloudpickle"}
-CALLS = {"torch.load", "torch.save", "np.load", "numpy.load", "allow_pickle"}
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_nothing_is_ever_unpickled(name):
-    nodes = list(ast.walk(ast.parse(MODULES[name].read_text("utf-8"))))
-    assert not {module.split(".")[0] for module in imported(nodes)} & UNPICKLES
-    calls = {ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute)}
-    calls |= {node.arg for node in nodes if isinstance(node, ast.keyword)}
-    assert not calls & CALLS
+def test_nothing_imports_lessons_or_widgets_or_unpickles():
+    for module, tree in TREES.items():
+        nodes = list(ast.walk(tree))
+        assert "ipy" + "widgets" not in MODULES[module].read_text("utf-8")
+        assert not {n.split(".")[0] for n in imported(nodes)} & (UNPICKLES | {"lessons"}), module
+        calls = {ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute)}
+        calls |= {node.arg for node in nodes if isinstance(node, ast.keyword)}
+        assert not calls & CALLS, module
