@@ -56,19 +56,6 @@ class Run(NamedTuple):
         return self.name  # in messages
 
 
-class Outcome(NamedTuple):
-    """How a run ended: "ran", "failed" (where: `message`), "skipped" (done before), or "to run"."""
-
-    name: str
-    status: str
-    minutes: str = "-"
-    message: str = ""
-
-    def row(self, width: int = 0) -> str:
-        """A line of the table."""
-        return f"{self.name:<{width}}  {self.status:<8} {self.minutes:>7}  {self.message}".rstrip()
-
-
 def read_list(path: str | Path, folder: str | Path) -> list[Run]:
     """The runs of a TOML file, with output in `folder`; ValueError names the file and the run."""
     path, folder, runs = Path(path), Path(folder).absolute(), {}
@@ -142,32 +129,29 @@ def execute(run: Run, threads: int | None = None, cell_timeout: float | None = N
     run_notebook(run.notebook, run.output, run.parameters, cell_timeout, progress=False)
 
 
-def run_all(runs: Sequence[Run], count: int = 1, client=None, **options) -> list[Outcome]:
-    """Run what is not done, say how each of them ends, and return how all did, in their order.
+def run_all(runs: Sequence[Run], count: int = 1, client=None, **options) -> dict[str, tuple]:
+    """Run what is not done; by name how each ended, its minutes, and where it failed.
 
     `count` at a time here, or on the cluster of `client`; `options` as for `execute`.
     """
     with locked(Path(runs[0].output).parent):
-        outcomes = {outcome.name: outcome for outcome in planned(runs)}
-        rest = [run for run in runs if outcomes[run.name].status == "to run"]
+        ends = planned(runs)
+        rest = [run for run in runs if ends[run.name][0] == "to run"]
         job, where = partial(execute, **options), {"workers": count, "client": client}
         with closing(workers.run(job, rest, keep_errors=True, **where)) as errors:
             for number, (run, error) in enumerate(zip(rest, errors, strict=True), 1):
-                if minutes := done_minutes(run):
-                    end = Outcome(run.name, "ran", minutes)
-                else:
-                    missing = f"item {run}: no {run.output} here: workers must share its folder"
-                    message = str(error or missing).removeprefix(f"item {run}: ")
-                    end = Outcome(run.name, "failed", message=" ".join(message.split()))
-                outcomes[run.name] = end
-                print(f"{number}/{len(rest)}  {end.row()}", file=sys.stderr)
-    return list(outcomes.values())
+                missing = f"no {run.output} here: workers must share its folder"
+                message = " ".join(str(error or missing).removeprefix(f"item {run}: ").split())
+                minutes = done_minutes(run)
+                ends[run.name] = ("ran", minutes, "") if minutes else ("failed", "-", message)
+                print(f"{number}/{len(rest)}  {run}", *ends[run.name], file=sys.stderr)
+    return ends
 
 
-def planned(runs: Sequence[Run]) -> list[Outcome]:
-    """Which runs are done, and which are to run."""
-    done = [(run.name, done_minutes(run)) for run in runs]
-    return [Outcome(name, "skipped", m) if m else Outcome(name, "to run") for name, m in done]
+def planned(runs: Sequence[Run]) -> dict[str, tuple]:
+    """Which runs are done, and which are to run: as `run_all`."""
+    done = {run.name: done_minutes(run) for run in runs}
+    return {name: ("skipped", m, "") if m else ("to run", "-", "") for name, m in done.items()}
 
 
 def batch_command(arguments) -> int:
@@ -179,18 +163,17 @@ def batch_command(arguments) -> int:
     folder = arguments.output or FOLDER / Path(arguments.list).stem
     runs, threads = read_list(arguments.list, folder), arguments.threads
     if arguments.dry_run:
-        outcomes = planned(runs)
+        ends = planned(runs)
     else:
         if not (arguments.dask or threads or os.environ.get(THREADS)):
             threads = max(1, workers.cores() // arguments.workers)
         options = {"threads": threads, "cell_timeout": arguments.cell_timeout}
         with workers.cluster(arguments.dask) if arguments.dask else nullcontext() as client:
-            outcomes = run_all(runs, arguments.workers, client, **options)
-    width = max(len(outcome.name) for outcome in outcomes)
-    print(Outcome("run", "", "minutes", "where it failed").row(width))
-    for outcome in outcomes:
-        print(outcome.row(width))
-    counts = Counter(outcome.status for outcome in outcomes)
-    print(f"\n{len(outcomes)} runs: {', '.join(f'{n} {status}' for status, n in counts.items())}")
+            ends = run_all(runs, arguments.workers, client, **options)
+    width = max(map(len, ends))
+    for name, end in [("run", ("", "minutes", "where it failed")), *ends.items()]:
+        print("{:<{}}  {:<8} {:>7}  {}".format(name, width, *end).rstrip())
+    counts = Counter(status for status, *_ in ends.values())
+    print(f"\n{len(ends)} runs: {', '.join(f'{n} {status}' for status, n in counts.items())}")
     print(f"output    {Path(runs[0].output).parent}")
     return int("failed" in counts)

@@ -224,5 +224,5 @@ def test_an_output_that_is_not_here_is_told(tmp_path, monkeypatch):
     write(tmp_path)
     (tmp_path / "list.toml").write_text(NOTEBOOK)
     monkeypatch.setattr("itekit.batch.execute", lambda run: None)
-    (outcome,) = run_all(read_list(tmp_path / "list.toml", tmp_path / "out"))
-    assert outcome.status == "failed" and "no " in outcome.message and "share" in outcome.message
+    ((status, _, message),) = run_all(read_list(tmp_path / "list.toml", tmp_path / "out")).values()
+    assert status == "failed" and "workers must share its folder" in message

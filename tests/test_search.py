@@ -86,10 +86,10 @@ def test_every_setting_is_a_run_of_its_own(scale):
 
 
 def test_settings_that_make_no_sense_are_errors():
-    with pytest.raises(ValueError, match="alpha-renaming has no random part"):
-        Setting("alpha-renaming", 8, False, True, True)
     with pytest.raises(ValueError, match="AdaCos needs f_fn"):
         Setting("normal", 8, True, False, True).experiment("smoke")
+    with pytest.raises(ValueError, match="unknown method 'norml'"):
+        Setting("norml", 8, True, True, True).experiment("smoke")
 
 
 def test_each_setting_leaves_a_record_and_no_checkpoint(fast, places):
