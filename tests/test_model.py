@@ -216,44 +216,30 @@ def test_rotation_is_by_the_angles_of_the_paper_of_rope():
     assert rotate(torch.tensor([[3.0, 4.0]]), quarter).tolist() == [[-4.0, 3.0]]
 
 
-@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
-def test_dropout_keeps_the_rate_and_the_mean(p):
-    factor = Dropout(p, seeded()).keep(torch.empty(99_999, 3))
-    assert factor.unique().tolist() == [0.0, pytest.approx(1 / (1 - p))]
-    deviation = 5 * math.sqrt(p * (1 - p) / factor.numel())
-    assert (factor == 0).float().mean().item() == pytest.approx(p, abs=deviation)
-
-
-def test_dropout_is_decided_by_its_generator_and_differs_from_call_to_call():
-    x = torch.ones(7, 5)
-    dropout = Dropout(0.5, seeded(4))
+def test_dropout_keeps_the_rate_and_the_mean_and_is_decided_by_its_generator():
+    factor = Dropout(0.9, seeded()).keep(torch.empty(99_999, 3))
+    assert factor.unique().tolist() == [0.0, pytest.approx(10)]
+    assert (factor == 0).float().mean().item() == pytest.approx(0.9, abs=0.003)
+    x, dropout = torch.ones(7, 5), Dropout(0.5, seeded(4))
     first, second = drop(x, dropout), drop(x, dropout)
     assert torch.equal(first, drop(x, Dropout(0.5, seeded(4)))) and not torch.equal(first, second)
-    added = add_dropped(x, 2 * x, Dropout(0.5, seeded(4)))
-    torch.testing.assert_close(added, x + 2 * first)
+    torch.testing.assert_close(add_dropped(x, 2 * x, Dropout(0.5, seeded(4))), x + 2 * first)
     assert drop(x, None) is x and drop(x, Dropout(0.0, seeded())) is x
-    assert add_dropped(x, x, Dropout(0.0, seeded())).equal(2 * x)
     # torch's own, seeded by the caller
     x, dropout = torch.ones(1000), Dropout(0.25, None)
     torch.manual_seed(0)
     first = drop(x, dropout)
     torch.manual_seed(0)
-    assert add_dropped(x, x, dropout).equal(x + first)
-    assert set(first.tolist()) == {0.0, x.div(0.75)[0].item()} and 0.2 < (first == 0).sum() < 300
+    assert add_dropped(x, x, dropout).equal(x + first) and 200 < (first == 0).sum() < 300
 
 
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"dropout": -0.1}, r"\[0, 1\), found -0.1"),
         ({"dropout": 1.0}, r"\[0, 1\), found 1.0"),
         ({"heads": 3}, "multiple of 2 × heads = 6, found 16"),
-        ({"heads": 16}, "multiple of 2 × heads = 32, found 16"),
         ({"layers": 0}, "layers must be 1 or more, found 0"),
-        *(
-            ({"rope_base": base}, f"rope_base must be more than 1, found {base}")
-            for base in (1, 0, math.nan, math.inf)
-        ),
+        ({"rope_base": math.nan}, "rope_base must be more than 1, found nan"),
     ],
 )
 def test_settings_that_make_no_sense_are_errors(setting, message):
@@ -297,10 +283,7 @@ def test_bfloat16_is_near_float32(static):
     assert (gradient - rounded).norm() < 0.05 * gradient.norm()
 
 
-quiet = pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # torch's compiler
-
-
-@quiet
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # torch's compiler
 def test_the_model_is_compiled_whole_and_rarely():
     """Once for the first shape and once for varying ones; evaluation is a third."""
     torch._dynamo.reset()
@@ -313,24 +296,6 @@ def test_the_model_is_compiled_whole_and_rarely():
         expected = loss_and_gradients(plain, batch)
         torch.testing.assert_close(loss_and_gradients(compiled, batch), expected)
     assert 0 < counter.frame_count <= 2
-
-
-@quiet
-def test_compiled_gradients_are_the_same_and_dropout_depends_on_the_seed():
-    torch._dynamo.reset()
-    plain, compiled, batch = tiny_logic_network(), tiny_logic_network(), rows(8, 12)
-    compiled.model.static = True
-    compiled.model.compile(backend="aot_eager")
-    torch.testing.assert_close(
-        loss_and_gradients(compiled, batch), loss_and_gradients(plain, batch)
-    )
-
-    def loss(seed: int) -> float:
-        torch.manual_seed(seed)
-        return loss_and_gradients(compiled, batch, dropout=Dropout(0.5, None))[0].item()
-
-    first = loss(3)
-    assert loss(4) != first and loss(3) == first
 
 
 # Tree positions
