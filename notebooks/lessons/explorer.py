@@ -10,7 +10,7 @@ Shape letters: S source length, T target length, L layers, H heads.
 """
 
 import html
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 
@@ -24,32 +24,27 @@ from itekit.alpha import Renaming
 from itekit.evaluation import compared
 from itekit.model import Transformer
 from itekit.plots import embedding_matrix, light_rows
-from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID, TIME_OUT
-from itekit.training import Network
+from itekit.tasks.verdicts import CORRECT, EXACT, GOOD, INCORRECT, INVALID, TIME_OUT
 from itekit.vocabulary import Vocabulary
 from lessons.copies import Copy
 from lessons.figures import attention_table, attention_tree, renaming_groups
 from lessons.panels import Panel, button, error_html, look, typed
 from lessons.subjects import (
     EMPTY,
-    GOOD,
     TASKS,
     Attempt,
     Groups,
     Judge,
-    Model,
     Question,
     Subject,
     attempts,
     grouped,
     renamings_of,
     shipped_models,
-    task_of,
 )
 from lessons.tables import html_table
 
 DRAWS, TRIES = 10, 10
-MOST_MENUS = 12  # a problem with more names is only shuffled
 MEAN = "mean"  # over all layers or heads; None would leave the menu blank
 CHECKERS = {"ltl": "Spot", "propositional": "py-aiger"}
 WITHOUT_LABEL = {
@@ -109,7 +104,8 @@ def answer_html(question: Question, judge: Judge | None) -> str:
         badge = f"<b>{_words(subject, verdict)}</b>{by}"
     rows.append(("answer", f"{_said(subject, asked, question.answer)} {badge}"))
     if asked != problem:
-        undone, plain = question.renaming.inverse()(question.answer), question.plain_answer
+        undone = question.renaming.inverse()(question.answer)
+        plain = Question(subject, problem, draw=question.draw).answer
         said = f"{_said(subject, problem, undone)} ✓ the same answer as without the renaming"
         if compared(subject.task, undone) != compared(subject.task, plain):
             said = said.partition("✓")[0] + "✗ not the answer without the renaming: "
@@ -243,41 +239,6 @@ def attention_figure(
 # The panel
 
 
-class Steps:
-    """One thread that works through one generator at a time; new work takes the place of old.
-
-    The handlers of ipywidgets run on the kernel's main thread or on a subshell's. A thread of our
-    own serves either: a handler only says what is to be done, and setting a widget's value from a
-    thread is safe. Nothing is interrupted within a step, which should take a fraction of a second.
-    """
-
-    def __init__(self) -> None:
-        self._executor = ThreadPoolExecutor(1, "itekit-steps")
-        self._work, self._last = None, None
-
-    def start(self, work: Generator) -> None:
-        """Do this work from now on; what was being done ends after its step, and is closed."""
-        self._work = work
-        self._last = self._executor.submit(self._run, work)
-
-    def wait(self, seconds: float | None = None) -> bool:
-        """Whether everything is done, after waiting for it; not from within a step."""
-        return self._last is None or not wait([self._last], seconds).not_done
-
-    def close(self) -> None:
-        """End the work and the thread; nothing can be started any more."""
-        self._work = None
-        self._executor.shutdown()
-
-    def _run(self, work: Generator) -> None:
-        with closing(work):
-            while work is self._work:
-                try:
-                    next(work)
-                except StopIteration:
-                    return
-
-
 class NamesRow(widgets.HBox):
     """Menus "a → [d]"; `changed` is called when the reader has chosen.
 
@@ -285,50 +246,40 @@ class NamesRow(widgets.HBox):
     """
 
     def __init__(self, changed: Callable[[], None]):
-        self.changed, self.quiet, self.used, self.images = changed, False, [], {}
-        self.menus = [widgets.Dropdown(layout={"width": "7em"}) for _ in range(MOST_MENUS)]
-        for number, menu in enumerate(self.menus):
-            menu.style.description_width = "2.2em"
-            menu.observe(lambda change, number=number: self._chosen(number, change), "value")
-        self.note = widgets.HTML()
-        super().__init__([*self.menus, self.note], layout={"flex_flow": "row wrap"})
+        super().__init__(layout={"flex_flow": "row wrap"})
+        self.changed, self.quiet, self.used, self.menus = changed, False, [], []
 
     @property
     def renaming(self) -> Renaming:
         """What is chosen."""
-        return Renaming(self.images)
+        images = [menu.value for menu in self.children]
+        return Renaming(dict(zip(self.used, images, strict=True)))
 
     def show(self, used: Sequence[str], names: Sequence[str], renaming: Renaming) -> None:
         """Offer the names to each used one, set to a renaming; `changed` is not called."""
-        self.used, self.quiet = list(used), True
-        self.images = {name: renaming([name])[0] for name in used}
-        few = len(used) <= MOST_MENUS
-        for number, menu in enumerate(self.menus):
-            seen = few and number < len(used)
-            menu.layout.display = None if seen else "none"
-            if seen:
-                menu.description = f"{used[number]} →"
-                menu.options, menu.value = list(names), self.images[used[number]]
-        pairs = " ".join(_arrows(renaming, used))
-        self.note.value = "" if few else f"{len(used)} names: {pairs}"
+        while len(self.menus) < len(used):
+            self.menus.append(widgets.Dropdown(**look("", "7em", "2.2em")))
+            self.menus[-1].observe(lambda change: self.quiet or self._chosen(change), "value")
+        self.used, self.children, self.quiet = used, self.menus[: len(used)], True
+        for menu, old, new in zip(self.children, used, renaming(used), strict=True):
+            menu.description, menu.options, menu.value = f"{old} →", names, new
         self.quiet = False
 
-    def _chosen(self, number: int, change) -> None:
-        if self.quiet or number >= len(self.used):
-            return
-        name, new, old = self.used[number], change["new"], change["old"]
-        given = next((n for n, image in self.images.items() if image == new and n != name), name)
-        self.images |= {given: old, name: new}
-        self.show(self.used, self.menus[number].options, self.renaming)
+    def _chosen(self, change) -> None:
+        self.quiet = True
+        for menu in self.children:
+            if menu is not change["owner"] and menu.value == change["new"]:
+                menu.value = change["old"]
+        self.quiet = False
         self.changed()
 
 
 class Page(Panel):
     """A page: controls, an answer in words and a picture; it shows one thing about a question.
 
-    `work` is a generator: what it does up to the next yield is one step, between which the explorer
-    may turn to something else. Where a control was moved, `changed` is called; `shown` is the
-    question whose answer stands on the page, all of it. A page's docstring is what it says above.
+    `work` is a generator, which the explorer may close after each step. Where a control was moved,
+    `changed` is called; `shown` is the question that the whole page is about. A page's docstring is
+    what it says above.
     """
 
     title = ""
@@ -346,9 +297,6 @@ class Page(Panel):
     def _control(self) -> None:
         self.shown = None
         self.changed()
-
-    def configure(self, subject: Subject) -> None:
-        """Fit the controls to another network."""
 
     def fill(self, question: Question, judge: Judge) -> Iterator[None]:
         """Show everything about the question, or what is wrong, in steps."""
@@ -447,15 +395,13 @@ class AttentionPage(Page):
         self.form = widgets.Dropdown(options=["tree", "table"], **look("drawn as", "15em", "5em"))
         super().__init__(self.layer, self.head, self.form)
 
-    def configure(self, subject: Subject) -> None:
-        config = subject.experiment.model
+    def work(self, question: Question, judge: Judge) -> Iterator[None]:
+        config = question.subject.experiment.model
         with self.quietly():
             for control, count in (self.layer, config.layers), (self.head, config.heads):
                 if len(control.options) != count + 1:
                     control.options = [(MEAN, MEAN), *((str(n + 1), n) for n in range(count))]
-        self.form.layout.display = "none" if subject.task == "copying" else None
-
-    def work(self, question: Question, judge: Judge) -> Iterator[None]:
+        self.form.layout.display = "none" if question.subject.task == "copying" else None
         chosen = (None if one.value == MEAN else one.value for one in (self.layer, self.head))
         figure = attention_figure(question, *chosen, table=self.form.value == "table")
         self.draw(figure, f"Cross-attention of the answer {question.answer} on {question.asked}")
@@ -465,33 +411,31 @@ class AttentionPage(Page):
 class Explorer(Panel):
     """One panel for all tasks and models.
 
+    What takes long is a generator, whose steps take a fraction of a second each. One thread of our
+    own works through one at a time, so that handlers, on whichever thread, only say what is to be
+    done; new work takes the place of old. Setting a widget's value from a thread is safe.
+
     Args:
-        networks: {name: network} to choose from; default: every shipped checkpoint.
-        task: the first task; default: one that there is a model for. ValueError: there is none.
+        task: the first task, one of TASKS.
         seed: of the random problems and of the shuffled names.
     """
 
-    def __init__(
-        self, networks: Mapping[str, Network] | None = None, task: str | None = None, seed: int = 0
-    ):
+    def __init__(self, task: str = "copying", seed: int = 0):
         self.models = shipped_models()
-        if networks is not None:
-            self.models = [Model(name, task_of(one), one) for name, one in networks.items()]
-        tasks = [name for name in TASKS if any(model.task == name for model in self.models)]
-        if not tasks or task not in (None, *tasks):
-            raise ValueError(f"no model for the task {task!r}: there are some for {tasks}")
-        self.steps, self.judge, self.rng = Steps(), Judge(), np.random.default_rng(seed)
+        self.judge, self.rng = Judge(), np.random.default_rng(seed)
+        self.thread = ThreadPoolExecutor(1)
+        self.current, self.last = None, None  # the work that is to be done, the last that was begun
         self.texts: dict[str, str] = {}
         self.question: Question | None = None  # what was asked last
         self.answered: Question | None = None  # whose answer and verdict are shown
-        options = [(TASKS[name], name) for name in tasks]
-        self.task = widgets.ToggleButtons(options=options, value=task or tasks[0])
+        options = [(words, name) for name, words in TASKS.items()]
+        self.task = widgets.ToggleButtons(options=options, value=task)
         self.model = widgets.Dropdown(**look("model", "40em", "7em"))
         self.text = typed("", "problem", "40em", "7em")
         self.random = button("Draw a random one", "random")
         self.shuffle = button("Shuffle the names", "exchange")
         self.reset = button("Names as they were", "undo")
-        self.names = NamesRow(self._ask)
+        self.names = NamesRow(lambda: self.safely(self._ask))
         shape = look("random part", "40em", "7em")
         self.part = widgets.IntSlider(0, 0, DRAWS - 1, continuous_update=False, **shape)
         self.pages = [MatrixPage(), RenamingsPage(), RedrawPage(), AttentionPage()]
@@ -501,28 +445,41 @@ class Explorer(Panel):
         self.children = (*self.children[:-1], self.tabs)  # pages in the place of a picture
         self.task.observe(lambda _: self._choose_task(), "value")
         self.model.observe(lambda _: self.quiet or self.safely(self._choose_model), "value")
-        self.text.observe(lambda _: self.quiet or self._read(), "value")
-        self.part.observe(lambda _: self.quiet or self._ask(), "value")
+        self.text.observe(lambda _: self.quiet or self.safely(self._name), "value")
+        self.part.observe(lambda _: self.quiet or self.safely(self._ask), "value")
         self.tabs.observe(lambda _: self._turn(), "selected_index")
         self.random.on_click(lambda _: self.safely(self._random))
         self.shuffle.on_click(lambda _: self.safely(self._shuffle))
-        self.reset.on_click(lambda _: self._read())
+        self.reset.on_click(lambda _: self.safely(self._name))
         for page in self.pages:
             page.changed = self._turn
         self._choose_task()
 
     @property
     def subject(self) -> Subject:
-        """The chosen model on its task; loaded at the first call."""
+        """The chosen model on its task."""
         return self.model.value.subject
+
+    def start(self, work: Generator) -> None:
+        """Do this from now on; what was being done ends after its step, and is closed."""
+        if self.last:
+            self.last.cancel()
+        self.current, self.last = work, self.thread.submit(self._run, work)
+
+    def _run(self, work: Generator) -> None:
+        with closing(work):
+            for _ in work:
+                if work is not self.current:
+                    return
 
     def wait(self, seconds: float = 60.0) -> bool:
         """Whether all that was asked for is shown, after waiting for it."""
-        return self.steps.wait(seconds)
+        return not wait([self.last], seconds).not_done
 
     def stop(self) -> None:
         """End the thread and the checker's process; the panel answers no more."""
-        self.steps.close()
+        self.current = None
+        self.thread.shutdown()
         self.judge.close()
 
     def safely(self, work: Callable[[], None]) -> None:
@@ -531,7 +488,7 @@ class Explorer(Panel):
             work()
         except Exception as error:  # a reader sees what is wrong, never a traceback
             self.question = None
-            self.steps.start(self._failed(error_html(error)))
+            self.start(self._failed(error_html(error)))
 
     def _failed(self, message: str) -> Iterator[None]:
         self.answered, self.answer.value = None, message
@@ -550,47 +507,29 @@ class Explorer(Panel):
 
     def _choose_model(self) -> None:
         """Fit the controls to the model; the problem and its renaming stay, if the task does."""
-        subject, images = self.subject, set(self.names.images.values())
+        subject, images = self.subject, {menu.value for menu in self.names.children}
         with self.quietly():
             self.text.description = subject.noun
             self.text.value = self.texts.setdefault(subject.task, subject.example)
             self.part.disabled = not subject.is_random
-        for page in self.pages:
-            page.configure(subject)
         self._name(self.names.renaming if images <= {*subject.names} else Renaming.identity)
 
-    def _read(self) -> None:
-        """Take what is typed, with its own names."""
-        self.safely(lambda: self._name(Renaming.identity))
-
-    def _name(self, renaming: Renaming) -> None:
-        """Rename the names of what is typed."""
+    def _name(self, renaming: Renaming = Renaming.identity) -> None:
+        """Take what is typed, renamed."""
         subject = self.subject
-        self.names.show([], [], Renaming.identity)  # whatever may be wrong with the text
-        used = subject.used(subject.read(self.text.value))
-        self.names.show(used, subject.names, renaming)
+        self.names.show(subject.used(subject.read(self.text.value)), subject.names, renaming)
         self.texts[subject.task] = self.text.value
         self._ask()
 
     def _random(self) -> None:
-        with self.quietly():
-            problem = self.subject.random(self.rng)
-            self.text.value = self.subject.shown(problem, unicode=False)
-        self._read()
+        self.text.value = self.subject.shown(self.subject.random(self.rng), unicode=False)
 
     def _shuffle(self) -> None:
         problem = self.subject.read(self.text.value)
-        for _ in range(20):  # seldom more than one: a formula without names has one renaming only
-            renaming = self.subject.shuffled(problem, self.rng)
-            if renaming != self.names.renaming:
-                break
-        self._name(renaming)
+        self._name(self.subject.shuffled(problem, self.rng))
 
     def _ask(self) -> None:
         """Answer what the controls say."""
-        self.safely(self._start)
-
-    def _start(self) -> None:
         subject, text = self.subject, self.text.value
         draw = self.part.value if subject.is_random else 0
         remark = subject.remark(text)
@@ -600,7 +539,7 @@ class Explorer(Panel):
     def _turn(self) -> None:
         """Fill the page that is looked at, unless it is filled."""
         if self.question is not None:
-            self.steps.start(self._work(self.question))
+            self.start(self._work(self.question))
 
     def _work(self, question: Question) -> Iterator[None]:
         """First the answer, then its verdict, then the page that is looked at."""

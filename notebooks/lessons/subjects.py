@@ -7,8 +7,7 @@ Paper, sections "Embedding matrix", "Alpha-Covariance", "LTL Solving".
 """
 
 import math
-import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,19 +26,19 @@ from itekit.alpha import (
     sample_renamings,
     used_tokens,
 )
-from itekit.datasets.sets import MissingSetError, read_set
+from itekit.datasets.sets import read_set
 from itekit.decoding import Solver
 from itekit.evaluation import TEST_SEED, compared
-from itekit.experiments import NAMES, PREFIXES, SCALES
+from itekit.experiments import NAMES, SCALES, Experiment, experiment
 from itekit.logic.formulas import LANGUAGES, FormulaError, parse_prefix, quoted, to_prefix
 from itekit.logic.infix import formula_from_text, to_infix, trace_to_infix
 from itekit.logic.traces import parse_trace
 from itekit.logic.truth_tables import parse_assignment
 from itekit.random_vectors import seeded
 from itekit.redraw import Retries
-from itekit.results import CHECKPOINTS
+from itekit.results import checkpoint_path
 from itekit.tasks.copying import strings_with_unique
-from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, TIME_OUT
+from itekit.tasks.verdicts import CORRECT, EXACT, GOOD, INCORRECT, TIME_OUT
 from itekit.training import Network
 from itekit.workers import Pool, call
 from lessons.copies import LONGEST, check_text, copies
@@ -48,14 +47,13 @@ TASKS = {"copying": "copying", "ltl": "LTL", "propositional": "propositional log
 EXAMPLES = {"ltl": "a & (c U b)", "propositional": "(a | b) & (b ^ c)"}
 CPU_SECONDS = 3.0  # for a check
 EMPTY = "empty"  # the verdict on an LTL answer that is correct only since it stands for no word
-GOOD = EXACT, CORRECT
 VARIANTS = 120  # renamings of a problem at most, as in the evaluations
 AT_ONCE = 12  # problems that are decoded in one step
 
 
-def task_of(network: Network) -> str:
-    """The task of a network: one of TASKS."""
-    return getattr(network.experiment, "task", "copying")
+def task_of(made: Experiment) -> str:
+    """The task of an experiment: one of TASKS."""
+    return getattr(made, "task", "copying")
 
 
 class Subject:
@@ -72,7 +70,7 @@ class Subject:
 
     def __init__(self, network: Network):
         self.network, self.experiment = network, network.experiment
-        self.task = task_of(network)
+        self.task = task_of(network.experiment)
         self.vocabulary = self.experiment.readable_vocabulary
         self.names = self.experiment.test_vocabulary.interchangeable[0]
         self.readable_names = self.vocabulary.interchangeable[0]
@@ -152,9 +150,8 @@ class LogicSubject(Subject):
         formula = formula_from_text(text, self.language)
         for name in formula.propositions:
             if name not in self.names:
-                place = re.search(rf"(?<![a-z0-9_]){name}(?![a-z0-9_])", text)
-                at = place.start() if place else text.find(name)
-                raise FormulaError(text, at, quoted(name), f"one of {' '.join(self.names)}")
+                expected = f"one of {' '.join(self.names)}"
+                raise FormulaError(text, text.find(name), quoted(name), expected)
         problem = to_prefix(formula)
         if self.remark(text):
             problem = to_prefix(formula.core()).replace("!!", "")  # as in no formula of training
@@ -163,8 +160,8 @@ class LogicSubject(Subject):
         return problem
 
     def remark(self, text: str) -> str:
-        formula, known = formula_from_text(text, self.language), self.language.by_token
-        if all(known[token].core for token in formula.tokens() if token in known):
+        formula = formula_from_text(text, self.language)
+        if set(formula.tokens()) <= set(self.experiment.test_vocabulary.tokens):
             return ""
         spelled = to_infix(formula, unicode=True)
         return f"{spelled}, rewritten into what the models know: ! & X U 1 0"
@@ -182,14 +179,11 @@ class LogicSubject(Subject):
         return ""
 
     def random(self, rng: np.random.Generator) -> str:
-        """A problem of the generalization set, or of a smaller scale's where that is not there."""
+        """A problem of the generalization set; MissingSetError: it is not there."""
         name, known = self.experiment.set_name("-generalization"), set(self.vocabulary.tokens)
-        for scale in SCALES[SCALES.index(self.experiment.scale) :: -1]:
-            with suppress(MissingSetError):
-                pairs = read_set(name, scale)["test"]
-                readable = [formula for formula, _ in pairs if set(formula) <= known]
-                return readable[rng.integers(len(readable))]
-        raise MissingSetError(f"{name} is there at no scale: python -m itekit generate {name}")
+        pairs = read_set(name, self.experiment.scale)["test"]
+        readable = [formula for formula, _ in pairs if set(formula) <= known]
+        return readable[rng.integers(len(readable))]
 
     def answers(self, problems: Sequence[str], draw: int = 0) -> list[str]:
         return Solver(self.network, draw).answers(problems)
@@ -206,29 +200,26 @@ class LogicSubject(Subject):
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A model to choose: what the reader sees, its task, the network or the file to load it from"""
+    """A model to choose: what the reader sees, its task, and its checkpoint."""
 
     label: str
     task: str
-    source: Network | Path
+    path: Path
 
     @cached_property
     def subject(self) -> Subject:
         """The network on its task, loaded when first asked for; CheckpointError: a damaged file."""
-        network = Network.load(self.source) if isinstance(self.source, Path) else self.source
-        return (Subject if self.task == "copying" else LogicSubject)(network)
+        return (Subject if self.task == "copying" else LogicSubject)(Network.load(self.path))
 
 
-def shipped_models(folder: Path = CHECKPOINTS) -> list[Model]:
-    """The checkpoints of a folder that have known names, by name, then scale and seed."""
-    found, tasks = [], {prefix: task for task, prefix in PREFIXES.items()}
-    for name, scale in product(NAMES, SCALES[::-1]):
-        start = f"{name.replace('/', '-')}-{scale}-s"
-        files = {path.stem.removeprefix(start): path for path in folder.glob(f"{start}*")}
-        for seed in sorted(int(text) for text in files if text.isdigit()):
+def shipped_models() -> list[Model]:
+    """The shipped checkpoints by name, the largest size first, then by seed."""
+    found = []
+    for name, scale, seed in product(NAMES, SCALES[::-1], range(10)):
+        made = experiment(name, scale, seed)
+        if checkpoint_path(made).exists():
             label = f"{name}, {scale} size" + f", seed {seed}" * (seed > 0)
-            task = tasks.get(re.split("[-/]", name)[0], "copying")
-            found.append(Model(label, task, files[str(seed)]))
+            found.append(Model(label, task_of(made), checkpoint_path(made)))
     return found
 
 
@@ -293,11 +284,6 @@ class Question:
         """The network's answer to `asked`."""
         return self.subject.answers([self.asked], self.draw)[0]
 
-    @cached_property
-    def plain_answer(self) -> str:
-        """The answer to the problem as it is, without the renaming."""
-        return Question(self.subject, self.problem, draw=self.draw).answer
-
 
 class Attempt(NamedTuple):
     """One try of redrawing: its number from 0, the renaming tried, the answer and its verdict."""
@@ -333,34 +319,33 @@ def renamings_of(subject: Subject, problem: str, variants: int = VARIANTS) -> li
 
 @dataclass
 class Groups:
-    """The answers to one problem under many renamings, in groups that are the same once undone."""
+    """The answers to one problem under many renamings so far, each with its renaming undone."""
 
-    undone: list[str] = field(default_factory=list)  # one for each renaming so far
-    compared: list[Hashable] = field(default_factory=list)  # what each of them is compared as
+    task: str
+    undone: list[str] = field(default_factory=list)
 
     def sorted(self) -> list[tuple[str, list[int]]]:
-        """The first answer of each group and the numbers of its renamings, the largest first."""
+        """The first of each group of equal answers and the numbers of all, the largest first."""
         members = {}
-        for number, value in enumerate(self.compared):
-            members.setdefault(value, []).append(number)
+        for number, answer in enumerate(self.undone):
+            members.setdefault(compared(self.task, answer), []).append(number)
         groups = sorted(members.values(), key=len, reverse=True)
         return [(self.undone[numbers[0]], numbers) for numbers in groups]
 
     @property
     def covariance(self) -> float:
         """Alpha-covariance over the answers so far, two or more."""
-        return alpha_covariance(self.compared)
+        return alpha_covariance([compared(self.task, answer) for answer in self.undone])
 
 
 def grouped(
     subject: Subject, problem: str, renamings: list[Renaming], draw: int = 0
 ) -> Iterator[Groups]:
     """Answer the problem under each renaming, some at a time; what there is after each step."""
-    groups = Groups()
+    groups = Groups(subject.task)
     for start in range(0, len(renamings), AT_ONCE):
         part = renamings[start : start + AT_ONCE]
         answers = subject.answers([renaming(problem) for renaming in part], draw)
-        for renaming, answer in zip(part, answers, strict=True):
-            groups.undone.append(renaming.inverse()(answer))
-            groups.compared.append(compared(subject.task, groups.undone[-1]))
+        pairs = zip(part, answers, strict=True)
+        groups.undone += [renaming.inverse()(answer) for renaming, answer in pairs]
         yield groups
