@@ -48,26 +48,22 @@ def test_what_is_written_is_read_by_us_and_by_others(tmp_path, suffix):
     assert read_pairs(path, "ltl") == LTL_PAIRS
     unpack = {".txt.gz": gzip.decompress, ".txt.xz": lzma.decompress}.get(suffix, bytes)
     assert unpack(path.read_bytes()).decode() == text
-    write_pairs(tmp_path / f"p{suffix}", PROPOSITIONAL_PAIRS)
-    assert read_pairs(tmp_path / f"p{suffix}", "propositional") == PROPOSITIONAL_PAIRS
 
 
 @settings(max_examples=25)
 @given(st.lists(st.tuples(texts, texts), max_size=8), st.sampled_from(SUFFIXES))
 def test_any_lines_come_back_and_always_as_the_same_bytes(tmp_path_factory, pairs, suffix):
-    folder = tmp_path_factory.mktemp("store")
-    put(folder / "a", pairs, suffix=suffix)
-    assert read_folder(folder / "a") == {"train": pairs}
-    put(folder / "b", pairs, suffix=suffix)
-    file = f"train{suffix}"
-    assert (folder / "a" / file).read_bytes() == (folder / "b" / file).read_bytes()
+    folders = [tmp_path_factory.mktemp("store") for _ in range(2)]
+    for folder in folders:
+        put(folder, pairs, suffix=suffix)
+        assert read_folder(folder) == {"train": pairs}
+    assert len({(folder / f"train{suffix}").read_bytes() for folder in folders}) == 1
 
 
 @pytest.mark.parametrize(
     ("task", "content", "pairs"),
     [
         ("ltl", b"a\r\n{a}\r\nXb\r\n{1}\r\n", [("a", "{a}"), ("Xb", "{1}")]),
-        ("ltl", b"a\n{a}", [("a", "{a}")]),
         ("propositional", b"<->axorbc\na1b1c0\n&&xor\nx1o1r1\n",
          [("=a^bc", "a1b1c0"), ("&&xor", "x1o1r1")]),
     ],
@@ -83,14 +79,11 @@ def test_files_of_others_are_read(tmp_path, task, content, pairs):
     [
         ("ltl", b"a\n{a}\nb\n{b\n", "line 4: .*found the end, expected"),
         ("ltl", b"a\n{a}\n&a\n{b}\n", "line 3: .*position 2: found the end, expected a formula"),
-        ("ltl", b"a\n{a}\n&aXb;\n{b}\n", "line 3: .*position 4: found ';'"),
         ("ltl", b"a\n{a}\nb\n\n", "line 4: nothing there, expected a label"),
         ("ltl", b"a\n{a}\nb\n", "line 3: the file ends here, expected a label"),
-        ("ltl", "a\n{a}\nX\u00e9\n{1}\n".encode(), "line 3: .*position 1: found 'é'"),
         ("ltl", b"a\n{a}\nb\xe9\n{b}\n", "line 3: expected text in UTF-8.* byte 0xe9"),
         ("ltl", b"a\n{a}\nz\n{1}\n", "line 3: .*found 'z'"),
         ("ltl", b"", "mine.txt, line 1: nothing there, expected a formula"),
-        ("propositional", b"a\na1\nXa\na1\n", "line 3: .*found 'X'"),
         ("propositional", b"a\na1\na\na1a1\n", "line 4: .*'a' again"),
         ("LTL", b"", "unknown task 'LTL'"),
     ],
@@ -107,16 +100,11 @@ def test_damaged_archives_never_pass(tmp_path, suffix):
     path = tmp_path / f"set{suffix}"
     write_pairs(path, LTL_PAIRS)
     content = path.read_bytes()
-    for kept in (1, 20, -1):
-        path.write_bytes(content[:kept])
+    changed = content[:-20] + bytes([content[-20] ^ 1]) + content[-19:]
+    for damaged in (content[:1], content[:20], content[:-1], changed):
+        path.write_bytes(damaged)
         with pytest.raises(ValueError, match=f"{path}: a damaged or truncated"):
             read_pairs(path, "ltl")
-    for place in range(len(content)):
-        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
-        try:
-            assert read_pairs(path, "ltl") == LTL_PAIRS  # a bit of the header that means nothing
-        except ValueError as error:
-            assert str(path) in str(error)
 
 
 @pytest.mark.parametrize("pair", [("", "{1}"), ("a", "{1}\n"), ("a\r", "{1}")])
@@ -170,8 +158,7 @@ FILES = {"train": {"file": "../../x", "sha256": ""}}
 
 @pytest.mark.parametrize(
     "content",
-    ["", "[]", '{"name": "x"}', '{"name": 1, "task": "ltl", "files": []}', "[" * 100_000, "\xff",
-     json.dumps({"name": "x", "task": "ltl", "files": FILES})],
+    ["", '{"name": "x"}', "[" * 100_000, json.dumps({"name": "x", "task": "ltl", "files": FILES})],
 )  # fmt: skip
 def test_a_manifest_that_is_none_is_named(folders, content):
     (folders / "own").mkdir()
@@ -233,19 +220,16 @@ def test_the_papers_sets_have_the_papers_numbers():
 @pytest.mark.parametrize(
     "change",
     [{"colour": "red"}, {"suffix": "/../../../evil.txt"}, {"splits": [["../train", 100]]},
-     {"name": "../x"}, {"scale": "/"}, {"name": 3}, {"strata": []}, {"strata": [3]}, {"seed": -1},
-     {"task": "LTL"}],
+     {"name": "../x"}, {"name": 3}, {"strata": [3]}, {"seed": -1}, {"task": "LTL"}],
 )  # fmt: skip
 def test_wrong_recipes_are_named(change):
     with pytest.raises(ValueError, match="not a recipe|found Recipe"):
         from_json(json.loads(json.dumps(asdict(preset("ltl35", "lab")))) | change)
 
 
-def test_unknown_names_and_scales_are_named():
+def test_unknown_names_are_named():
     with pytest.raises(ValueError, match="unknown set 'ltl36': expected one of ltl35, "):
         preset("ltl36", "lab")
-    with pytest.raises(ValueError, match="'large'"):
-        preset("ltl35", "large")
 
 
 # The sets that come with the kit
@@ -284,6 +268,6 @@ def test_a_set_is_made_again_bit_for_bit(folder, tmp_path):
         assert (again / path.name).read_bytes() == path.read_bytes()
 
 
-def test_the_reader_s_checks_accept_a_shipped_file():
+def test_the_readers_checks_accept_a_shipped_file():
     path = SHIPPED / "ltl-generalization-lab" / "test.txt.xz"
     assert len(read_pairs(path, "ltl")) == read_manifest(path.parent)["files"]["test"]["pairs"]

@@ -19,15 +19,13 @@ from itekit.tasks.verdicts import TIME_OUT
 SMALL = TimingGrid((4, 9), (1, 3), 4, 0.5, 20_000)
 
 
-@pytest.mark.parametrize(("count", "length"), [(1, 8), (5, 20)])
-def test_formulas_have_exactly_the_length_and_the_propositions(count, length):
+def test_formulas_have_exactly_the_length_and_the_propositions():
     grid = SMALL._replace(formulas=8)
-    found = cell_formulas(grid, count, length, 0)
+    found = cell_formulas(grid, 5, 20, 0)
     formulas = [parse_prefix(text) for text in found]
-    assert {(f.size, len(f.propositions)) for f in formulas} == {(length, count)}
+    assert {(f.size, len(f.propositions)) for f in formulas} == {(20, 5)}
     assert len(set(formulas)) == 8
-    assert found == cell_formulas(grid, count, length, 0)
-    assert found != cell_formulas(grid, count, length, 1)
+    assert found == cell_formulas(grid, 5, 20, 0) != cell_formulas(grid, 5, 20, 1)
     assert cell_formulas(SMALL._replace(tries=10**9), 5, 8, 0) == [], "it cannot be"
 
 
@@ -50,7 +48,6 @@ def test_a_formula_that_takes_too_long_is_a_time_out_and_the_others_are_measured
     ("times", "expected"),
     [
         ([0.3, 0.123456, 0.2], (0.2, 0.3, 0.0)),
-        ([0.1, TIME_OUT, 0.2, 0.3], (0.3, None, 0.25)),
         ([TIME_OUT, 0.123456, 0.1], (0.123, None, 0.3333)),
         ([TIME_OUT], (None, None, 1.0)),
     ],

@@ -1,9 +1,8 @@
 """Random formulas by Spot's generators, and which of them a recipe takes.
 
 The weights are those of the paper, section "LTL Solving" and appendix "Experimental Setup"
-(DeepLTL's LTLRandom35 and PropRandom35). Nothing is simplified on purpose, but some formulas Spot
-never builds, such as `&aa`, `!!a` and `&1a`: a random tree of 35 nodes makes a formula of 18 tokens
-on average.
+(DeepLTL's LTLRandom35 and PropRandom35). Some formulas Spot never builds, such as `&aa`, `!!a` and
+`&1a`: a random tree of 35 nodes makes a formula of 18 tokens on average.
 
 Spot draws from one global sequence of random numbers, and orders the operands of a conjunction by
 the age of the formulas in the process. So formulas are drawn in batches, each from a seed of its
@@ -51,18 +50,18 @@ def candidates(
 ) -> Iterator[str | None]:
     """For each random tree, without end, the prefix text of its formula, None if it does not fit.
 
-    The order depends on the arguments alone; the same formula may come again. Every size of the
-    *tree* from low to high is equally likely; the formula may be smaller.
+    The arguments alone decide the order; the same formula may come again. ValueError for arguments
+    out of range.
 
     Args:
         propositions: the number of atomic propositions (APs), called a, b, ...
-        sizes: low and high, in nodes of the tree, which are tokens of the formula.
+        sizes: low and high, in nodes of the tree, all equally likely; the formula may be smaller.
         fitting: only formulas of low to high tokens; if only one size fits, larger trees are drawn
             too, up to twice that size: more of their formulas have it.
         all_propositions: only those in which all of the APs occur; implies `fitting`.
         alphabet: draw from so many APs, and keep formulas in which at most `propositions` of them
-            occur; implies `fitting` and `rename_sorted`. Formulas of one shape stay equally likely,
-            and where they are to have many APs and few leaves, they are found much sooner.
+            occur: many APs in few leaves are found much sooner, and formulas of one shape stay
+            equally likely. Implies `fitting` and `rename_sorted`.
         rename_sorted: rename the APs of each formula to a, b, ... in their sorted order, as the
             authors do in their sets with 10 APs.
     """
@@ -116,27 +115,23 @@ def _nameless_last(tokens: Sequence[str]) -> list[str]:
 
 def _draw(language: Language, names: list[str], trees: tuple[int, int], seed: int):
     """One batch. Spot writes into the text of the weights, so it gets a new one."""
+    options = {"output": "bool", "boolean_priorities": ",".join(_BOOLEAN_WEIGHTS.split(","))}
     if language is LTL:
         options = {"output": "ltl", "ltl_priorities": ",".join(_LTL_WEIGHTS.split(","))}
-    else:
-        options = {"output": "bool", "boolean_priorities": ",".join(_BOOLEAN_WEIGHTS.split(","))}
-    return spot.randltl(
-        names, BATCH, seed=seed, tree_size=trees, simplify=0, allow_dups=True, **options
-    )
+    options |= {"seed": seed, "tree_size": trees, "simplify": 0, "allow_dups": True}
+    return spot.randltl(names, BATCH, **options)
 
 
 class Drawing:
-    """The formulas of a recipe and what became of them.
+    """The formulas of a recipe, drawn in one process, and what became of them.
 
-    Drawing is cheap and happens in one process, so that the formulas are the same whatever number
-    of workers makes the labels. It goes in rounds: each draws what is missing, and formulas that
-    turn out to have no label are replaced in the next. `counts` says what became of all formulas,
-    `kept` has the pairs of each stratum in the order drawn.
+    It goes in rounds: each draws what is missing, and formulas that turn out to have no label are
+    replaced in the next. `kept` has the pairs of each stratum in the order drawn.
     """
 
     def __init__(self, recipe: Recipe):
         self.recipe = recipe
-        self.counts: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()  # what became of all formulas
         self.kept: list[list[tuple[str, str]]] = [[] for _ in recipe.strata]
         self.time_outs: list[str] = []
         self._tries = [0] * len(recipe.strata)
@@ -157,11 +152,8 @@ class Drawing:
         """(stratum, formula) of what is to be labelled next; empty when the drawing is over."""
         drawn: list[tuple[int, str]] = []
         for number, stratum in enumerate(self.recipe.strata):
-            for _ in range(stratum.count - len(self.kept[number])):
-                formula = self._draw(number)
-                if formula is None:
-                    break
-                drawn.append((number, formula))
+            missing = stratum.count - len(self.kept[number])
+            drawn += [(number, formula) for formula in islice(self._draw(number), missing)]
         return drawn
 
     def record(self, number: int, formula: str, answer: str) -> None:
@@ -189,14 +181,17 @@ class Drawing:
         counts = {"candidates": total, "unfit": unfit} | dict(sorted(self.counts.items()))
         return {"counts": counts, "time_outs": self.time_outs, "short": short}
 
-    def _draw(self, number: int) -> str | None:
-        """The next formula of a stratum that is wanted; None if it is full or out of tries."""
+    def _draw(self, number: int) -> Iterator[str]:
+        """The formulas of a stratum that are wanted, until it is full or out of tries."""
         stratum, sizes = self.recipe.strata[number], self._sizes[number]
-        cap, high = stratum.cap, stratum.high
-        if stratum.full_from and min(sizes[s] for s in range(stratum.full_from, high + 1)) >= cap:
-            return None
-        for formula in islice(self._sources[number], stratum.tries - self._tries[number]):
+        cap, high, first = stratum.cap, stratum.high, stratum.full_from
+
+        def is_full() -> bool:
+            return first is not None and min(sizes[s] for s in range(first, high + 1)) >= cap
+
+        while not is_full() and self._tries[number] < stratum.tries:
             self._tries[number] += 1
+            formula = next(self._sources[number])
             size = len(split(formula)) if formula else high + 1
             if size > high:
                 continue
@@ -207,5 +202,4 @@ class Drawing:
             else:
                 self._seen.add(formula)
                 sizes[size] += 1
-                return formula
-        return None
+                yield formula

@@ -1,14 +1,12 @@
 """From a recipe to files: formulas drawn here, labels made by workers on all cores.
 
-The formulas, their order and the split depend on the recipe alone; labels come back in the order of
-the formulas, and each is a line of a file as soon as it is there. So the set is the same for any
-number of workers, and also after a run was killed: the same command goes on after the last whole
-line. Only time-outs depend on the machine; a manifest lists them, and `regenerate` takes these.
+The recipe alone decides the formulas, their order and the split. Each label is a line of a file as
+soon as it is there: after a run was killed, the same command goes on after the last whole line.
+Only time-outs depend on the machine; a manifest lists them, and `regenerate` takes these.
 """
 
 import hashlib
 import json
-import os
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -21,17 +19,10 @@ from typing import BinaryIO
 from tqdm import tqdm
 
 import itekit
+from itekit.datasets import sets
 from itekit.datasets.candidates import NO_LABEL, Drawing
 from itekit.datasets.presets import Derivation, Pair, Recipe, folder_name, from_json, preset
-from itekit.datasets.sets import (
-    MANIFEST,
-    OWN,
-    digest,
-    read_folder,
-    read_manifest,
-    read_set,
-    write_pairs,
-)
+from itekit.datasets.sets import MANIFEST, digest, read_folder, read_manifest, write_pairs
 from itekit.files import locked, provenance, versions, write_json
 from itekit.logic.formulas import ARITY, split
 from itekit.tasks.propositional import UNSATISFIABLE, classify
@@ -55,12 +46,12 @@ def generate(
     """Make a set; returns its folder (default: runs/sets/NAME-SCALE), whose content is replaced.
 
     `workers`, `client`: where labels are made, see `workers.Pool`. `time_outs`: the formulas that
-    are to run out of time; all others get what time they need, RuntimeError if that is too much.
+    are to run out of time; all others get what time they need (RuntimeError past PATIENCE).
     """
-    output = Path(output or OWN / folder_name(recipe))
+    output = Path(output or sets.OWN / folder_name(recipe))
     if isinstance(recipe, Derivation):
         source = recipe.source
-        pairs = recipe.derive(read_set(source.name, source.scale, seed=source.seed))
+        pairs = recipe.derive(sets.read_set(source.name, source.scale, seed=source.seed))
         with locked(output):
             _publish(recipe, output, pairs, {})
         return output
@@ -103,7 +94,7 @@ def regenerate(manifest: Path, output: Path | None = None, **options) -> Path:
             options["time_outs"] = list(wanted["time_outs"])
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{manifest}: not the manifest of a generated set ({error})") from error
-    output = Path(output or OWN / folder_name(recipe))
+    output = Path(output or sets.OWN / folder_name(recipe))
     if output.resolve() in (Path(manifest).resolve(), Path(manifest).resolve().parent):
         raise ValueError(f"{output} is what is compared with: choose another output")
     found = read_manifest(generate(recipe, output, **options))
@@ -125,7 +116,7 @@ def sample(name: str, scale: str | None, count: int) -> dict[str, list[Pair]]:
     limits = {"low": stratum.full_from, "count": count, "cap": cap, "tries": 1000 * count}
     made = {"name": f"{name}-sample{count}", "method": "fast", "suffix": ".txt"}
     recipe = replace(whole, strata=(replace(stratum, **limits),), **made)
-    folder = OWN / folder_name(recipe)
+    folder = sets.OWN / folder_name(recipe)
     return read_folder(folder if (folder / MANIFEST).exists() else generate(recipe, folder))
 
 
@@ -135,16 +126,14 @@ def _answers(path: Path, key: str) -> Iterator[tuple[BinaryIO, Iterator[str]]]:
 
     Its first line says what decides the answers. A last line that is not whole is taken off.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
-    with open(descriptor, "r+b", buffering=0) as file:
+    with open(path, "a+b", buffering=0) as file:
+        file.seek(0)
         first, *kept = file.read().split(b"\n")[:-1] or [b""]
         if first != key.encode():
             kept = []
             file.truncate(0)
-            file.seek(0)
             file.write(key.encode() + b"\n")
-        file.seek(sum(len(line) + 1 for line in (key.encode(), *kept)))
-        file.truncate()
+        file.truncate(sum(len(line) + 1 for line in (key.encode(), *kept)))
         yield file, iter([line.decode() for line in kept])
 
 
@@ -178,8 +167,7 @@ def _publish(
     for name, part in pairs.items():
         file = name + recipe.suffix
         text = write_pairs(output / file, part)
-        entry = {"file": file, "pairs": len(part), "sha256": digest(text)}
-        files[name] = entry | {"bytes": len(text.encode())}
+        files[name] = {"file": file, "pairs": len(part), "sha256": digest(text)}
         for formula, label in part:
             tokens = split(formula)
             histograms["size"][len(tokens)] += 1

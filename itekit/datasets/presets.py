@@ -3,16 +3,15 @@
 Paper: sections "LTL Solving", "Generalization" and "Dataset Perturbations", appendices "LTL
 Experiment with Limited Dataset" and "Experimental Setup".
 
-    ltl35              LTLRandom35: 5 APs, sizes 1 to 35, the same number of each size from 10 on
-    ltl35-10ap         the same with 10 APs, without the quota
-    ltl-limited        a tenth of ltl35's training split
-    ltl-perturbed      ltl35 with APs renamed in the order of the trace
-    ltl-generalization at most 100 formulas for each AP count 1 to 10 and length 1 to 50
-    ltl-alpha-covariance   1000 formulas for each AP count 3 to 10
+    ltl35                   LTLRandom35: 5 APs, sizes 1 to 35, of each size from 10 on as many
+    ltl35-10ap              the same with 10 APs, without the quota
+    ltl-limited             a tenth of ltl35's training split
+    ltl-perturbed           ltl35 with APs renamed in the order of the trace
+    ltl-generalization      at most 100 formulas for each AP count 1 to 10 and length 1 to 50
+    ltl-alpha-covariance    1000 formulas for each AP count 3 to 10
 
-and the same with `prop` for propositional logic (PropRandom35). At `lab` size there are fewer APs,
-shorter formulas and fewer of them. Labels of ltl35 come from Spot's default translation, as the
-paper's; those of the larger LTL sets from the fast one.
+and the same with `prop` for propositional logic (PropRandom35). Labels of ltl35 come from Spot's
+default translation, as the paper's; those of the larger LTL sets from the fast one.
 """
 
 import re
@@ -30,51 +29,33 @@ PLAIN = re.compile(r"\w[\w.-]*")  # what the name of a file may be
 
 @dataclass(frozen=True)
 class Stratum:
-    """Different formulas from one random source.
-
-    Attributes:
-        low, high, count: smallest and largest size in tokens; how many formulas are wanted.
-        tries: candidates that are drawn at most; what is missing then stays missing.
-        cap: at most so many formulas of a size; None: any number.
-        full_from: the stratum is also full when all sizes from this one on have `cap` formulas.
-        largest_tree: size of the largest random tree, which Spot may make smaller; default `high`.
-        propositions, all_propositions, alphabet: see `candidates.candidates`.
-    """
+    """Different formulas from one random source (`candidates.candidates`)."""
 
     propositions: int
-    low: int
+    low: int  # the smallest and the largest size in tokens
     high: int
-    count: int
-    tries: int
-    cap: int | None = None
-    full_from: int | None = None
-    largest_tree: int | None = None
+    count: int  # how many are wanted
+    tries: int  # candidates that are drawn at most; what is missing then stays missing
+    cap: int | None = None  # at most so many formulas of a size
+    full_from: int | None = None  # also full when all sizes from here on have `cap` formulas
+    largest_tree: int | None = None  # the largest random tree, `high` if None: Spot shortens some
     all_propositions: bool = False
     alphabet: int | None = None
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that decides a set, up to which formulas run out of time.
-
-    Attributes:
-        task: "ltl" or "propositional".
-        method: how labels are made: the second argument of the task's `solve`.
-        splits: names and per cent, in order; the last split takes what is left.
-        sorted_names: rename each formula's APs to a, b, ... in their sorted order.
-        cpu_seconds: limit for the label of one formula.
-        suffix: of the files, one of SUFFIXES.
-    """
+    """Everything that decides a set, up to which formulas run out of time."""
 
     name: str
     scale: str
-    task: str
-    method: str
+    task: str  # "ltl" or "propositional"
+    method: str  # how labels are made: the second argument of the task's `solve`
     strata: tuple[Stratum, ...]
-    splits: tuple[tuple[str, int], ...] = (("train", 80), ("validation", 10), ("test", 10))
-    sorted_names: bool = False
-    cpu_seconds: float = 10.0
-    suffix: str = ".txt"
+    splits: tuple[tuple[str, int], ...] = (("train", 80), ("validation", 10), ("test", 10))  # in %
+    sorted_names: bool = False  # rename each formula's APs to a, b, ... in their sorted order
+    cpu_seconds: float = 10.0  # limit for the label of one formula
+    suffix: str = ".txt"  # of the files, one of SUFFIXES
     seed: int = 0
 
     def __post_init__(self):

@@ -31,9 +31,8 @@ def find_set(name: str, scale: str | None = None, seed: int = 0) -> Path:
     for folder in (SHIPPED, OWN):
         if (folder / folder_name(recipe) / MANIFEST).exists():
             return folder / folder_name(recipe)
-    make = f"python -m itekit generate {name} --scale {recipe.scale}" + f" --seed {seed}" * (
-        seed > 0
-    )
+    make = f"python -m itekit generate {name} --scale {recipe.scale}"
+    make += f" --seed {seed}" if seed else ""
     raise MissingSetError(f"no set {folder_name(recipe)} in {SHIPPED} or {OWN}; make it: {make}")
 
 
@@ -79,12 +78,10 @@ def read_manifest(path: Path) -> dict:
 
 
 def read_pairs(path: Path, task: str, *, propositions: Collection[str] | None = None) -> list[Pair]:
-    """The (formula, label) pairs of a file, such as one of DeepLTL's, every line checked.
+    """The (formula, label) pairs of a file of a task, such as one of DeepLTL's, every line checked.
 
-    DeepLTL's spellings `<->` and `xor` become `=` and `^`.
-
-    `task` is "ltl" (labels are traces) or "propositional" (labels are assignments); `propositions`
-    are the names that may stand in the file. ValueError names file and line.
+    DeepLTL's spellings `<->` and `xor` become `=` and `^`. `propositions` are the names that may
+    stand in the file. ValueError names file and line.
     """
     from itekit.logic.traces import read_trace
     from itekit.logic.truth_tables import parse_assignment
@@ -100,7 +97,7 @@ def read_pairs(path: Path, task: str, *, propositions: Collection[str] | None = 
             if place % 2:
                 read_label(line, propositions=propositions)
                 continue
-            tokens = read_tokens(line, LANGUAGES[task], propositions=propositions)
+            tokens = read_tokens(line, LANGUAGES[task], propositions)
             if any(spelling in line for spelling in ALIASES):
                 lines[place] = join(tokens)
         except ValueError as error:
@@ -125,9 +122,9 @@ def read_text(path: Path) -> str:
 
 
 def write_pairs(path: Path, pairs: list[Pair]) -> str:
-    """Write (formula, label) pairs, atomically, compressed as the file's suffix says.
+    """Write (formula, label) pairs, atomically, compressed as the suffix says; returns the text.
 
-    Returns what was written, before compression; ValueError for what is not one line of text.
+    ValueError for what is not one line of text.
     """
     for line in (line for pair in pairs for line in pair):
         if line.splitlines() != [line]:

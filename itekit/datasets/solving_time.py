@@ -2,8 +2,7 @@
 
 Paper, section "Generalization", figure "Scaling behavior of the trace generation using spot". Times
 are CPU seconds of `itekit.tasks.ltl.solve` with each translation, in a process that is ended at a
-limit. The formulas of a cell have exactly the given numbers of tokens and of different APs; a cell
-stays empty where so few such formulas are found that a median means little.
+limit. The formulas of a cell have exactly the given numbers of tokens and of different APs.
 """
 
 import time
