@@ -74,11 +74,9 @@ SEEDS = st.integers(0, 10_000)
 @settings(max_examples=10)
 @given(SEEDS, st.lists(st.integers(1, 20), min_size=1, max_size=10), st.integers(1, 20))
 def test_greedy_with_a_cache_equals_greedy_without(seed, lengths, limit):
-    model, U = network(seed)
-    source = sources(seed, lengths)
-    found = greedy(model, U, source, limit)
-    assert torch.equal(found, recomputed(greedy, model, U, source, limit))
-    assert found.shape == (len(lengths), limit)
+    given = *network(seed), sources(seed, lengths), limit
+    found = greedy(*given)
+    assert torch.equal(found, recomputed(greedy, *given)) and found.shape == (len(lengths), limit)
 
 
 @pytest.mark.parametrize("copies", [1, 3])
@@ -101,18 +99,6 @@ def test_looking_rarely_as_on_a_gpu_changes_nothing(monkeypatch):
     monkeypatch.setattr(decoding, "LOOK_EVERY", (16, 16))
     for found, other in zip((greedy(*given), *beam(*given)), expected, strict=True):
         torch.testing.assert_close(found, other)
-
-
-@pytest.mark.parametrize("search", [greedy, beam])
-def test_a_model_that_has_decoded_can_be_trained_on_its_answers(search):
-    model, U = network(0, size=8)
-    U.requires_grad_()
-    source = sources(0, [5, 3], size=8)
-    found = search(model, U, source, 9)
-    tokens = found if search is greedy else found[0][:, 0]
-    tokens += 0  # an ordinary tensor: it may be changed in place
-    model(U, source, tokens, Layout(*tokens.shape))[:, END].sum().backward()
-    assert all(p.grad is not None for p in [U, *model.parameters()])
 
 
 def test_answers_end_at_different_places_or_not_at_all():
@@ -158,7 +144,9 @@ def test_beam_search_with_a_cache_equals_beam_search_without(seed, lengths, size
     torch.testing.assert_close(scores, other_scores)
     finite = scores.isfinite()
     assert torch.equal(tokens[finite], others[finite])
-    assert tokens.shape == (len(lengths), size, 9) and scores.shape == (len(lengths), size)
+    assert (
+        tokens.shape == (len(lengths), size, 9) and (scores.diff(dim=1) <= 0)[finite[:, 1:]].all()
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -193,18 +181,6 @@ def test_a_wide_beam_finds_the_best_of_all_sequences(seed):
         assert tuple(row[: len(sequence)].tolist()) == sequence and row[len(sequence) :].sum() == 0
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_beams_come_best_first_and_a_narrow_beam_finds_nothing_better(seed):
-    model, U = network(seed, size=5)
-    source = sources(seed, [3, 5, 8], size=5)
-    wide = beam(model, U, source, 4, 20)[1][:, 0]
-    for size in (1, 2, 3):
-        tokens, scores = beam(model, U, source, 4, size)
-        assert (scores[:, :-1] >= scores[:, 1:]).all()
-        ended = wide.isfinite() & (tokens[:, 0, -1] == 0)
-        assert (scores[ended, 0] <= wide[ended] + 1e-5).all()
-
-
 def published_copy(model, U, source, limit: int) -> tuple[int, ...]:
     """One beam, token by token: every end among the two best continuations is noted."""
     prefix, noted = (), []
@@ -232,7 +208,6 @@ def test_the_published_search_passes_over_ends_and_takes_the_best(seed):
 def test_no_sources_no_room_or_no_beams_are_an_error(search):
     for shape, limit, message in [
         ((0, 3), 5, r"B, S > 0, found \[0, 3\]"),
-        ((3,), 5, r"found \[3\]"),
         ((1, 3), 0, "limit must be 1 or more, found 0"),
     ]:
         with pytest.raises(ValueError, match=message):
