@@ -13,13 +13,7 @@ import pytest
 import safetensors.torch
 import torch
 from safetensors.torch import load_file, save_file
-from tiny import (
-    mixed_batch,
-    seeded,
-    tiny_experiment,
-    tiny_logic_network,
-    tiny_network,
-)
+from tiny import mixed_batch, seeded, tiny_experiment, tiny_logic_network, tiny_network
 
 from itekit import files
 from itekit.data import Batch, stream
@@ -72,9 +66,7 @@ def same(directory: Path) -> list[dict]:
 
 def same_tensors(one: Path, other: Path) -> bool:
     found, expected = load_file(one), load_file(other)
-    return found.keys() == expected.keys() and all(
-        torch.equal(found[key], expected[key]) for key in expected
-    )
+    return found.keys() == expected.keys() and all(found[k].equal(expected[k]) for k in expected)
 
 
 @pytest.fixture(scope="module")
@@ -143,8 +135,6 @@ def test_a_loss_in_the_log_is_the_mean_since_the_record_before(whole, tmp_path):
     losses = [r["loss"] for r in read_log(tmp_path)]
     means = [sum(losses[:5]) / 5, sum(losses[5:]) / 5]
     assert [r["loss"] for r in read_log(whole)[:2]] == pytest.approx(means, rel=1e-5)
-    Trainer(tiny_experiment(seed=1), tmp_path / "other").run(until=5, progress=False)
-    assert read_log(tmp_path / "other")[0]["loss"] != means[0]
     with pytest.raises(ValueError, match="until must be a multiple of 5, found 7"):
         Trainer(tiny_experiment(), tmp_path / "third").run(until=7)
 
@@ -152,9 +142,7 @@ def test_a_loss_in_the_log_is_the_mean_since_the_record_before(whole, tmp_path):
 @pytest.mark.parametrize(
     ("other", "setting"),
     [
-        (tiny_experiment(seed=1, checkpoint_every=5), "seed 1, found 0"),
         (tiny_experiment(steps=30, checkpoint_every=5), "training.steps 30, found 20"),
-        (tiny_experiment("copying-5-10/plain"), "name copying-5-10/plain, found"),
         (tiny_experiment("ltl/proposed"), "name ltl/proposed, found"),
     ],
 )
@@ -204,10 +192,8 @@ def change(path: Path, changed: dict, dropped: str = "none") -> None:
     ("changed", "dropped", "message"),
     [
         ({}, "optimizer.", r"optimizer.0.exp_avg: expected shape \[.*\], found none"),
-        ({"optimizer.0.exp_avg": torch.zeros(2)}, "none", r"optimizer.0.exp_avg: .*found \[2\]"),
         ({"optimizer.0.step": torch.tensor(torch.nan)}, "none", "optimizer.0.step: expected finit"),
         ({"loss.scale": torch.tensor(torch.inf)}, "none", "loss.scale: expected finite numbers"),
-        ({}, "embedding.shared", r"embedding.shared: expected shape \[1, 18\], found none"),
         ({"embedding.more": torch.zeros(2)}, "none", r"embedding.more: expected shape none"),
     ],
 )
@@ -227,18 +213,15 @@ def test_a_network_is_not_a_checkpoint_to_resume_from(whole, tmp_path):
         Trainer(tiny_experiment(checkpoint_every=5), tmp_path)
 
 
-def test_a_damaged_log_is_named(whole, tmp_path):
-    for path in whole.iterdir():
-        (tmp_path / path.name).write_bytes(path.read_bytes())
+def test_a_damaged_log_is_named(tmp_path):
     (tmp_path / LOG).write_text('{"step": 5, "loss": 1}\n' + "[" * 100_000 + "\n")
     with pytest.raises(ValueError, match=f"{LOG}, line 2: damaged record"):
         read_log(tmp_path)
     assert read_log(tmp_path / "none") == []
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_a_loss_that_is_not_a_number_names_the_steps_and_keeps_the_checkpoint(tmp_path, precision):
-    trainer = Trainer(tiny_experiment(), tmp_path, precision=precision)
+def test_a_loss_that_is_not_a_number_names_the_steps_and_keeps_the_checkpoint(tmp_path):
+    trainer = Trainer(tiny_experiment(), tmp_path)
     trainer.run(until=10, progress=False)
     with torch.no_grad():
         trainer.network.embedding.shared[0, 0] = torch.nan
@@ -292,9 +275,7 @@ def test_a_link_at_a_temporary_name_is_not_followed(tmp_path):
     assert files.read_json(tmp_path / "a.json") == {"x": [1, None]}
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[" * 200_000, '{"a": ' + "1" * 5000 + "}", "3", "\ud800"]
-)
+@pytest.mark.parametrize("text", ["{", "[" * 200_000, "3", "\ud800"])
 def test_damaged_json_is_one_clear_error(tmp_path, text):
     path = tmp_path / "a.json"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
@@ -302,10 +283,10 @@ def test_damaged_json_is_one_clear_error(tmp_path, text):
         files.read_json(path)
 
 
-@pytest.mark.parametrize("kept", [0, 3, 100, 0.5, -1])
+@pytest.mark.parametrize("kept", [0, 100, -1])
 def test_a_truncated_checkpoint_is_named(whole, tmp_path, kept):
-    content, path = (whole / FINISHED).read_bytes(), tmp_path / "run.safetensors"
-    path.write_bytes(content[: int(len(content) * kept) if isinstance(kept, float) else kept])
+    path = tmp_path / "run.safetensors"
+    path.write_bytes((whole / FINISHED).read_bytes()[:kept])
     with pytest.raises(CheckpointError, match="run.safetensors: damaged or truncated"):
         Network.load(path)
     with pytest.raises(CheckpointError, match="gone.safetensors: no such checkpoint"):
@@ -316,13 +297,9 @@ def test_a_truncated_checkpoint_is_named(whole, tmp_path, kept):
     ("entry", "message"),
     [
         (None, "not a checkpoint of itekit"),
-        ("3", "not a checkpoint of itekit"),
         ("[" * 100_000, "damaged"),
         ('{"format": 2}', "expected checkpoint format 1, found 2"),
-        ('{"format": 1}', "no readable settings"),
         ('{"format": 1, "experiment": {}}', "no readable settings .*'name'"),
-        ('{"format": 1, "experiment": {"name": "a", "size": 1}}', "no setting 'size'"),
-        ('{"format": 1, "experiment": []}', "no readable settings"),
     ],
 )
 def test_another_safetensors_file_is_refused(tmp_path, entry, message):
@@ -353,9 +330,6 @@ def test_another_evaluation_of_the_same_run_is_allowed(whole):
     assert network.experiment == made
     assert network.with_rope_base(500.0).experiment.model.rope_base == 500
     assert network.with_search("published").experiment.search == "published"
-    for base in (float("nan"), 0, 1):
-        with pytest.raises(ValueError, match="rope_base"):
-            network.with_rope_base(base)
 
 
 @pytest.mark.parametrize("path", sorted(CHECKPOINTS.glob("*.safetensors")), ids=lambda p: p.stem)
