@@ -3,7 +3,8 @@
 Ours, not the paper's. A checker verifies an answer in microseconds, and whether a network with
 random embeddings solves a problem depends on the draw. So a problem that one draw does not solve is
 tried again with the next. Networks whose embeddings are not random get the like from renaming: try
-k solves the problem under a random renaming of its propositions, which is undone in the answer.
+k solves the problem under a random renaming of its propositions, which is undone in the answer. A
+symbol-invariant network would give the same answer again: its later tries are samples.
 
 A problem counts as solved by k tries if any of the first k answers is correct and, for LTL, about
 some word: else trying again would reward contradictions. "averaged" is another use of k random
@@ -30,12 +31,13 @@ class Retries:
 
     def __init__(self, network: Network, progress: bool = True):
         self.network, self.experiment, self.progress = network, network.experiment, progress
-        self.is_random = network.experiment.embedding.kind == "dual_part"
+        methods = {"dual_part": "random parts", "invariant": "samples"}
+        self.method = methods.get(network.experiment.embedding.kind, "renamings")
         self.names = network.experiment.readable_vocabulary.interchangeable[0]
 
     def renamings(self, number: int, formulas: Sequence[str]) -> list[Renaming]:
-        """How try `number` renames each formula; not at all where the random part is redrawn."""
-        if self.is_random or number == 0:
+        """How try `number` renames each formula; not at all where something else is random."""
+        if self.method != "renamings" or number == 0:
             return [Renaming.identity] * len(formulas)
         rng, names, found = np.random.default_rng([TEST_SEED, number]), self.names, []
         for formula in formulas:
@@ -46,7 +48,9 @@ class Retries:
 
     def answers(self, number: int, formulas: Sequence[str]) -> list[list[str]]:
         """The answers of all beams to each formula in try `number`, counted from 0."""
-        solver = Solver(self.network, number if self.is_random else 0, progress=self.progress)
+        draw = number if self.method == "random parts" else 0
+        sample = number if self.method == "samples" and number else None
+        solver = Solver(self.network, draw, progress=self.progress, sample=sample)
         renamings = self.renamings(number, formulas)
         found = solver.beam_answers([r(f) for r, f in zip(renamings, formulas, strict=True)])
         undo = [r.inverse() for r in renamings]
@@ -90,7 +94,7 @@ def redraw(network: Network, tries: int = 10, progress: bool = True) -> dict:
     if tries < 1:
         raise ValueError(f"tries must be 1 or more, found {tries}")
     retries, experiment = Retries(network, progress), network.experiment
-    result = {"tries": tries, "method": "random parts" if retries.is_random else "renamings"}
+    result = {"tries": tries, "method": retries.method}
     for part, kind in PARTS.items():
         name = experiment.set_name(kind)
         most = experiment.samples if part == "test" else None
@@ -104,7 +108,7 @@ def redraw(network: Network, tries: int = 10, progress: bool = True) -> dict:
             "solved": {key: _curve(best[rows], tries) for key, rows in groups.items()},
             "solved_beams": {key: _curve(any_beam[rows], tries) for key, rows in groups.items()},
         }
-        if retries.is_random:
+        if retries.method == "random parts":
             right = {str(k): retries.averaged(pairs, k) for k in AVERAGED}
             result[part]["averaged"] = {
                 k: {key: float(good[rows].mean()) for key, rows in groups.items()}

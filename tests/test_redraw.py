@@ -73,3 +73,12 @@ def test_without_a_random_part_tries_are_renamings_that_are_undone(monkeypatch):
         for formula, (answer,) in zip(formulas, answers, strict=True):
             assert check(formula, answer) in GOOD
             assert set(used_tokens(answer, retries.names)) <= set(formula)
+
+
+def test_a_symbol_invariant_network_samples():
+    network = tiny_logic_network("ltl/symbol-invariant")
+    retries, formulas = Retries(network, progress=False), ["Uab", "&aXb", "X!a"]
+    first = [beams[0] for beams in retries.answers(0, formulas)]
+    assert first == Solver(network).answers(formulas)
+    samples = [retries.answers(number, formulas) for number in (1, 2, 1)]
+    assert samples[0] == samples[2] != samples[1] and len(samples[0][0]) == 1
