@@ -31,27 +31,18 @@ def clock() -> Callable[[], float]:
     return time.process_time if torch.get_num_threads() == 1 else time.perf_counter
 
 
-def seconds(call: Callable[[], object], calls: int = 1) -> float:
-    """Mean seconds of `calls` calls in a row."""
-    now = clock()
-    start = now()
-    for _ in range(calls):
-        call()
-    return (now() - start) / calls
-
-
 def take_turns(
-    calls: Mapping[str, Callable[[], object]],
-    rounds: int,
-    repeats: Mapping[str, int] | None = None,
-    chosen: Callable[[list[float]], float] = statistics.median,
+    calls: Mapping[str, Callable[[], object]], rounds: int, repeats: Mapping[str, int] | None = None
 ) -> dict[str, float]:
     """Seconds a call in the median turn; the methods alternate: all see the same machine."""
-    times = {name: [] for name in calls}
+    times, now = {name: [] for name in calls}, clock()
     for _ in range(rounds):
         for name, call in calls.items():
-            times[name].append(seconds(call, repeats[name] if repeats else 1))
-    return {name: chosen(values) for name, values in times.items()}
+            begin, count = now(), repeats[name] if repeats else 1
+            for _ in range(count):
+                call()
+            times[name].append((now() - begin) / count)
+    return {name: statistics.median(values) for name, values in times.items()}
 
 
 def peak() -> float:

@@ -11,6 +11,7 @@ run the same search from the same U; the outputs are asserted to be equal.
 """
 
 from functools import partial
+from itertools import islice
 from unittest import mock
 
 import numpy as np
@@ -19,7 +20,7 @@ from _bench import peak_memory, start, take_turns
 from torch import Tensor
 
 from itekit import decoding
-from itekit.data import copying_batch
+from itekit.data import copying_batch, encode_texts
 from itekit.datasets.candidates import random_formulas
 from itekit.experiments import experiment
 from itekit.logic.formulas import LTL
@@ -61,8 +62,7 @@ def case(search: str) -> tuple[Network, Tensor, Tensor]:
         network = Network(experiment("ltl/proposed", "paper")).eval()
         vocabulary = network.experiment.vocabulary
         formulas = random_formulas(LTL, 5, (21, 21), 0, fitting=True)
-        texts = [vocabulary.encode(next(formulas)) for _ in range(rows)]
-        source = torch.tensor([[*text, vocabulary.end_id] for text in texts])
+        source = encode_texts(list(islice(formulas, rows)), vocabulary)
     U, project = network.matrix(vocabulary, seeded(0)), network.model.project
     impossible = torch.zeros(len(U))
     impossible[decoding.END] = -torch.inf

@@ -3,8 +3,7 @@
     python tests/benchmarks/bench_random_vectors.py
 
 Paper, section "Random embedding generation", and the figure on the runtime of uniqueness checking:
-8-dimensional unique vectors from neighboring points. The methods take turns, each for about 10 ms
-of calls in a row; the quickest turn counts, which other work on the machine disturbs least:
+8-dimensional unique vectors from neighboring points. The methods take turns:
 
     naive            list the whole set by itertools.product, without the zero vector; random.sample
     integers         random.sample of a range, digits of each integer in Python (the paper's method)
@@ -16,13 +15,11 @@ from functools import partial
 from itertools import product
 
 import torch
-from _bench import peak_memory, seconds, start, take_turns
+from _bench import peak_memory, start, take_turns
 
 from itekit.random_vectors import random_vectors
 
-GENERATOR = torch.Generator().manual_seed(0)
-RANDOM = random.Random(0)
-BLOCK_SECONDS = 0.01  # a method's turn lasts about this long
+GENERATOR, RANDOM = torch.Generator().manual_seed(0), random.Random(0)
 
 
 def naive(count: int, dimensions: int) -> torch.Tensor:
@@ -44,6 +41,7 @@ def library(count: int, dimensions: int) -> torch.Tensor:
 
 
 METHODS = {"naive": naive, "integers": integer_sampling, "library": library}
+REPEATS = {"naive": 5, "integers": 5, "library": 50}  # calls in a turn
 
 
 def warm_up() -> None:
@@ -53,31 +51,20 @@ def warm_up() -> None:
     library(300, 12)
 
 
-def print_memory() -> None:
-    print("\npeak memory in a fresh process, MiB above the start (resource.getrusage, ru_maxrss)")
-    calls = [(name, 1000, 12) for name in METHODS] + [("library", 100_000, 32)]
-    for name, count, dimensions in calls:
-        growth, _ = peak_memory(warm_up, partial(METHODS[name], count, dimensions))
-        print(f"  {name:16} {growth:10.1f}   {count} vectors, {dimensions} dimensions")
-
-
-def print_times(count: int, dimensions: int, rounds: int) -> None:
-    print(f"\n{count} neighboring points, {dimensions} dimensions: quickest of {rounds} turns")
-    calls = {name: partial(method, count, dimensions) for name, method in METHODS.items()}
-    repeats = {name: 1 + int(BLOCK_SECONDS / seconds(call, 2)) for name, call in calls.items()}
-    times = take_turns(calls, rounds, repeats, min)
-    for name, value in times.items():
-        ratio = value / times["library"]
-        print(f"  {name:16} {value * 1e3:10.3f} ms   {ratio:8.1f} times the library's")
-
-
 def main() -> None:
     rounds = start(15)
     warm_up()
-    print_memory()
+    print("\npeak memory in a fresh process, MiB above the start (resource.getrusage, ru_maxrss)")
+    for name, count, dimensions in [(m, 1000, 12) for m in METHODS] + [("library", 100_000, 32)]:
+        growth, _ = peak_memory(warm_up, partial(METHODS[name], count, dimensions))
+        print(f"  {name:16} {growth:10.1f}   {count} vectors, {dimensions} dimensions")
     for count in (10, 100, 1000, 6560):
-        print_times(count, 8, rounds)
-    print_times(1000, 12, 3)
+        print(f"\n{count} neighboring points, 8 dimensions: median of {rounds} turns")
+        calls = {name: partial(method, count, 8) for name, method in METHODS.items()}
+        times = take_turns(calls, rounds, REPEATS)
+        for name, value in times.items():
+            ratio = value / times["library"]
+            print(f"  {name:16} {value * 1e3:10.3f} ms   {ratio:8.1f} times the library's")
 
 
 if __name__ == "__main__":

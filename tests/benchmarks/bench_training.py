@@ -16,7 +16,7 @@ batches, AdamW, and gradient clipping.
 import math
 from collections.abc import Callable
 from functools import partial
-from itertools import count
+from itertools import count, islice
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy, linear
 from torch.nn.utils import clip_grad_norm_
 
-from itekit.data import Batch, stream
+from itekit.data import Batch, encode_texts, stream
 from itekit.datasets.candidates import random_formulas
 from itekit.efficiency import step_parts
 from itekit.experiments import Experiment, experiment
@@ -46,10 +46,10 @@ def batches_of(made: Experiment, size: int = SIZE) -> list[Batch]:
     formulas = random_formulas(LTL, made.propositions, (SOURCE, SOURCE), 0, fitting=True)
     found = []
     for _ in range(BATCHES):
-        rows = [made.vocabulary.encode(next(formulas)) + [1] for _ in range(size)]
+        source = encode_texts(list(islice(formulas, size)), made.vocabulary)
         labels = rng.integers(3, len(made.vocabulary), (size, TARGET + 1))
         labels[:, -1] = made.vocabulary.end_id
-        found.append(Batch(torch.tensor(rows), torch.from_numpy(labels)))
+        found.append(Batch(source, torch.from_numpy(labels)))
     return found
 
 
