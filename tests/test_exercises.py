@@ -84,7 +84,7 @@ WRONG = [
     ("01 equal_up_to_names", lambda s, t: True, "these are free variables"),
     ("01 substitute", lambda t, n, new: t, "another function"),
     ("01 substitute", lambda t, n, new: 7, "not of the form"),
-    ("02 draw", lambda n, d, rng: [[1] * d] * n, "vectors repeat"),
+    ("02 draw", lambda n, d, rng: [[1] * d] * n, "are the same: two tokens look alike"),
     ("02 draw", lambda n, d, rng: [[0] * d] * n, "is the zero vector"),
     ("04 rope_halves", lambda x, base: 2 * x, "keeps the length of a row"),
     ("04 branches", lambda text, i: "L" * 20, "deeper than the token stands"),

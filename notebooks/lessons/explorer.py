@@ -1,8 +1,5 @@
 """The explorer: one panel in which a person tries the shipped models by hand.
 
-    from lessons.explorer import Explorer
-    Explorer()
-
 Choose a task and a model, type a problem, rename it, and look. `answer_html`, `attempts_html` and
 the functions that end in `_figure` show a `Question` (see `lessons.subjects`) without a kernel too.
 
@@ -208,19 +205,12 @@ def answer_attention(
 
 
 def attention_figure(
-    question: Question,
-    layer: int | None = None,
-    head: int | None = None,
-    table: bool = False,
+    question: Question, layer: int | None = None, head: int | None = None, table: bool = False
 ) -> go.Figure:
-    """Cross-attention of the answer on the problem: over the formula's tree, or as a table.
+    """Cross-attention of the answer on the problem: over a formula's tree, unless `table`.
 
-    Args:
-        layer, head: from 0; None: the mean over all.
-        table: a table in any case; strings have no tree.
-
-    Raises:
-        ValueError: the network cannot read the problem.
+    `layer` and `head` are counted from 0; None: the mean over all. ValueError: the network cannot
+    read the problem.
     """
     subject, asked = question.subject, question.asked
     if missing := subject.unreadable(asked):
@@ -464,7 +454,8 @@ class Explorer(Panel):
         """Do this from now on; what was being done ends after its step, and is closed."""
         if self.last:
             self.last.cancel()
-        self.current, self.last = work, self.thread.submit(self._run, work)
+        self.current = work  # before it can begin
+        self.last = self.thread.submit(self._run, work)
 
     def _run(self, work: Generator) -> None:
         with closing(work):

@@ -1,8 +1,7 @@
 """Drawings that one lesson needs: search and correlations (06), times and graphs (07), explorer.
 
-Paper, appendix "Hyperparameter Search" (edit distances by settings of the embedding, and what they
-correlate with), figure "Scaling behavior of the trace generation using spot", section
-"Alpha-Covariance", and section "Experiments" (tree positions, under cross-attention).
+Paper, appendix "Hyperparameter Search", figure "Scaling behavior of the trace generation using
+spot", section "Alpha-Covariance".
 
 Shape letters: N rows, M columns; T tokens of an answer, S tokens of a problem.
 """
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from IPython.display import display
 from plotly.subplots import make_subplots
 
 from itekit.plots.show import (
@@ -237,15 +237,9 @@ def graph_svg(dot: str, alt: str = "") -> str | None:
 
 
 def show_graph(dot: str, text: str, alt: str) -> None:
-    """Display a graph in a notebook as one output: a drawing if there is `dot`, and the text.
-
-    Outside IPython the text is printed instead.
-    """
-    from IPython import get_ipython
-    from IPython.display import display
-
+    """Display a graph as a drawing, with its text beside it; without `dot` print the text."""
     svg = graph_svg(dot, alt)
-    if get_ipython() is None or svg is None:
+    if svg is None:
         print(text)
     else:
         display({"image/svg+xml": svg, "text/plain": text}, raw=True)
@@ -263,11 +257,8 @@ def renaming_groups(groups: Sequence[tuple[str, str, Sequence[str]]], *, title: 
     """The answers to one problem under many renamings, grouped by what they undo to.
 
     A row is one of the different answers, and a mark in it a renaming that gave it, so a single row
-    is alpha-covariance 1. A mark's shape and colour say what its answer is.
-
-    Args:
-        groups: (answer, what it is, a text for each renaming) of each different answer; "right",
-            "wrong" and "invalid" always look the same. Those after the first 15 share a row.
+    is alpha-covariance 1. `groups` holds for each answer what it is, which its marks' shape and
+    colour say, and a text for each renaming. Those after the first 15 share a row.
     """
     last = min(len(groups), MOST_ROWS) - 1
     names = [answer or "(empty)" for answer, _, _ in groups[: last + 1]]
@@ -305,8 +296,7 @@ def attention_tree(
     A slider below goes through the tokens of the answer; it works without a kernel too.
 
     Args:
-        weights: [T, S], 0 or more: first the weights of the nodes in prefix order, then those of
-            what is no part of the tree (the end token).
+        weights: [T, S]: of the nodes in prefix order, then of the end token, which has no node.
         targets: what each token of the answer is called.
         labels, paths: of the nodes, as for `itekit.plots.formula_tree`, which may raise ValueError.
     """
@@ -322,8 +312,7 @@ def attention_tree(
             "hovertext": [[f"{name}: {s:.3g}" for name, s in zip(labels, shade, strict=True)]],
         }
         changes = [change, {"title.text": title}, [1]]  # of trace 1, the nodes
-        step = {"method": "update", "label": target, "value": str(number), "args": changes}
-        steps.append(step)
+        steps.append({"method": "update", "label": target, "value": str(number), "args": changes})
     title = steps[0]["args"][1]["title.text"]
     figure = formula_tree(labels, paths, weights=table[0, :nodes], title=title)
     figure.data[1].textfont.color = shaded_labels(table[0, :nodes], top)

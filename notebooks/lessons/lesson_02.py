@@ -94,12 +94,6 @@ check_draw.mistakes = {
     _nothing_stepped_over: "the integers are different, but nothing steps over the one whose "
     "digits are all 1.",
 }
-check_draw.signs = {
-    lambda answer, *_: any(not any(row) for row in answer): "one of the integers is the zero "
-    "vector: all its digits are 1. The middle hangs on d, not on the number of vectors.",
-    lambda answer, *_: len(set(map(tuple, answer))) < len(answer): "vectors repeat: draw different "
-    "integers (rng.sample of a range lists nothing), and only from the 3^d - 1 that there are.",
-}
 
 
 def _logarithm(count, base, rounded=math.ceil):

@@ -72,10 +72,9 @@ class Writer:
 
     def __init__(self, plans):
         self.plans, self.asked_again, self.calls, self.ended = plans, None, 0, set()
-        self.idle = False
 
     def __call__(self, prefixes):
-        self.calls, self.idle, tokens = self.calls + 1, not prefixes, {}
+        self.calls, tokens = self.calls + 1, {}
         for row, prefix in prefixes.items():
             written, plan = "".join(prefix), self.plans[row] + "."
             if row in self.ended or not plan.startswith(written):
@@ -108,8 +107,6 @@ def _judge_decode(answer, model, rows, limit):
         return f"row {model.asked_again} had ended and was asked again: drop rows that are done"
     if model.calls > limit:
         return f"the model was asked {model.calls} times, the limit is {limit}: ask for all at once"
-    if model.idle:
-        return "the model was asked once more when all rows had ended"
     return None
 
 
@@ -122,9 +119,9 @@ check_decode = Exercise("decode", _decode, many(30, _plans), judge=_judge_decode
 check_decode.mistakes = {
     lambda model, rows, limit: [(p + ".")[:limit] for p in model.plans]: "the end token is kept: "
     "it says that the copy is complete, it is not a part of it.",
-    lambda model, rows, limit: [
-        plan[: min(limit, *map(len, model.plans), limit)] for plan in model.plans
-    ]: "all rows stop as soon as one has ended.",
+    lambda model, rows, limit: [p[: min(limit, *map(len, model.plans))] for p in model.plans]: (
+        "all rows stop as soon as one has ended."
+    ),
 }
 
 

@@ -64,9 +64,6 @@ check_cache_bytes.mistakes = {
     "cross-attention.",
     lambda *a: _cache(*a) // 4: "that is how many numbers there are: a float32 has 4 bytes.",
     lambda layers, *a: _cache(1, *a): "each layer has its own keys and values.",
-    lambda layers, D, rows, *a: _cache(
-        layers, D, 1, *a
-    ): "each row, that is each beam, has its own.",
 }
 
 

@@ -94,9 +94,8 @@ class Subject:
 
     def attempt(self, problem: str, number: int) -> tuple[Renaming, str]:
         """Try `number` of redrawing, from 0 (see `itekit.redraw`): its renaming and the answer."""
-        renaming, draw = Renaming.identity, number if self.is_random else 0
-        if not self.unreadable(problem):
-            (renaming,) = Retries(self.network, progress=False).renamings(number, [problem])
+        (renaming,) = Retries(self.network, progress=False).renamings(number, [problem])
+        draw = number if self.is_random else 0
         return renaming, renaming.inverse()(self.answers([renaming(problem)], draw)[0])
 
     def read(self, text: str) -> str:
@@ -262,10 +261,8 @@ class Judge:
 class Question:
     """One setting of the explorer, and what the network answers to it.
 
-    Attributes:
-        renaming: of the problem's names, applied before the network sees it.
-        draw: number of the random draw of the embedding.
-        remark: see `Subject.remark`.
+    The renaming is applied before the network sees the problem; `draw` is the number of the random
+    draw of the embedding; for `remark` see `Subject.remark`.
     """
 
     subject: Subject
