@@ -266,11 +266,11 @@ def test_leaves_stand_in_reading_order_and_operators_in_their_middle(paths):
 
 def test_values_differ_in_colour_and_shape_and_are_named():
     paths = paths_of((((), ((),)), ((), ())))
-    values = ["open", "open", "true", "false", "false", "false", "other", "open"]
+    values = ["open", "open", "true", "false", "false", "false", "true", "open"]
     groups = {t.name: t for t in nodes(plots.formula_tree("|&a!b&bc", paths, values=values))}
     assert set(groups) == set(values) and list(groups["false"].text) == ["!", "b", "&"]
     for look_of in ("symbol", "color"):
-        assert len({groups[name].marker[look_of] for name in ("true", "false", "open")}) == 3
+        assert len({group.marker[look_of] for group in groups.values()}) == 3
 
 
 def test_notes_weights_and_what_the_pointer_shows():

@@ -83,10 +83,7 @@ def generate(
 
 
 def regenerate(manifest: Path, output: Path | None = None, **options) -> Path:
-    """Make a set again from its manifest, with the time-outs listed there, and compare the files.
-
-    `output`, `options`: as for `generate`. RuntimeError names a file that came out different.
-    """
+    """Make a set again from its manifest (`generate`); RuntimeError names a file that differs."""
     wanted = read_manifest(manifest)
     try:
         recipe = from_json(wanted["derivation"] if "derivation" in wanted else wanted["recipe"])

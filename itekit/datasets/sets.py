@@ -14,7 +14,7 @@ from pathlib import Path
 
 from itekit.datasets.presets import NAMES, PLAIN, Derivation, Pair, folder_name, preset
 from itekit.files import SCALES, atomic_path, read_json
-from itekit.logic.formulas import ALIASES, LANGUAGES, join, read_tokens
+from itekit.logic.formulas import LANGUAGES, join, read_tokens
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED, OWN = ROOT / "data" / "sets", ROOT / "runs" / "sets"
@@ -97,9 +97,7 @@ def read_pairs(path: Path, task: str, *, propositions: Collection[str] | None = 
             if place % 2:
                 read_label(line, propositions=propositions)
                 continue
-            tokens = read_tokens(line, LANGUAGES[task], propositions)
-            if any(spelling in line for spelling in ALIASES):
-                lines[place] = join(tokens)
+            lines[place] = join(read_tokens(line, LANGUAGES[task], propositions))
         except ValueError as error:
             raise ValueError(f"{path}, line {place + 1}: {error}") from error
     if len(lines) % 2:

@@ -48,20 +48,14 @@ def _solver(expression: aiger.BoolExpr) -> Iterator[SolverWrapper]:
 
 
 def model(formula: Formula) -> Assignment | None:
-    """An assignment that makes the formula true; None if there is none.
-
-    A proposition on which the formula does not depend may be missing.
-    """
+    """An assignment that makes the formula true, what does not matter left out; None if none."""
     with _solver(to_aiger(formula)) as solver:
         found = solver.get_model()
     return None if found is None else sorted_assignment(found)
 
 
 def core(formula: Formula, assignment: Assignment) -> Assignment:
-    """The literals of an assignment that implies the formula with which the solver proves that.
-
-    Some of them may imply the formula alone.
-    """
+    """Of an assignment that implies the formula, the literals with which the solver proves it."""
     with _solver(~to_aiger(formula)) as solver:
         solver.is_sat(assumptions=assignment.as_dict())  # it is not; the core says why
         return sorted_assignment(solver.get_unsat_core())
@@ -74,10 +68,7 @@ def implied_by(formula: Formula, assignment: Assignment) -> bool:
 
 
 def prime_implicant(formula: Formula) -> dict[str, bool] | None:
-    """The implicant that `itekit.logic.truth_tables.prime_implicant` finds, by a solver.
-
-    It is defined without the solver: another one, or another release of it, gives the same.
-    """
+    """The implicant that `truth_tables.prime_implicant` finds, the same by any solver."""
     expression, kept = to_aiger(formula), {}
     with _solver(expression) as solver:
         if not solver.is_sat():

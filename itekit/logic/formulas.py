@@ -187,10 +187,7 @@ class Formula:
         return tuple(sorted(dict.fromkeys(self.nodes()), key=lambda formula: formula.size))
 
     def tree_paths(self) -> list[tuple[int, ...]]:
-        """For each token in prefix order, the branches taken from the root: 0 the left or only one.
-
-        Paper, section "Experiments": what tree positions encode.
-        """
+        """For each token the branches from the root, 0 the left or only one: its tree position."""
         paths: list[tuple[int, ...]] = []
         waiting: list[tuple[int, ...]] = [()]
         for node in self.nodes():
@@ -199,20 +196,14 @@ class Formula:
         return paths
 
     def rename(self, renaming) -> "Formula":
-        """The formula with its atomic propositions renamed by an `itekit.alpha.Renaming`.
-
-        ValueError if a new name is no name of an atomic proposition.
-        """
+        """The formula renamed by an `itekit.alpha.Renaming`; ValueError for what is no name."""
         new = {name: renaming.mapping.get(name, name) for name in self.propositions}
         for name in new.values():
             proposition(name)
         return from_tokens([new.get(token, token) for token in self.tokens()])
 
     def core(self) -> "Formula":
-        """The same meaning in true, false, AP, not, and, next, until (paper, equation "ltl").
-
-        ValueError if that is too large: `=` and `^` repeat both of their operands.
-        """
+        """The same in true, false, AP, not, and, next, until; ValueError where it is too large."""
         return fold(self.tokens(), lambda t, *f: _CORE[t](*f) if t in _CORE else _node(t, *f))
 
     def __str__(self) -> str:

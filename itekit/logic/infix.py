@@ -22,7 +22,7 @@ from itekit.logic.formulas import (
     proposition,
     quoted,
 )
-from itekit.logic.traces import Trace, cut, parse_trace, span
+from itekit.logic.traces import Trace, cut, parse_trace
 
 TOKENS = {"(": "(", ")": ")"} | {  # infix spelling -> prefix token
     spelling: operator.token
@@ -124,8 +124,8 @@ def to_infix(formula: Formula, *, unicode: bool = False) -> str:
 
 def parse_infix_trace(text: str) -> Trace:
     """The trace that infix text stands for (FormulaError if none); `cycle` may be left out."""
-    texts, start = cut(text, "cycle")
-    steps = [_read(text, *span(text, texts, start, i), STEPS) for i in range(len(texts))]
+    places, start = cut(text, "cycle")
+    steps = [_read(text, *place, STEPS) for place in places]
     return Trace(steps[:start], steps[start:])
 
 
@@ -136,10 +136,7 @@ def trace_to_infix(trace: Trace) -> str:
 
 
 def formula_from_text(text: str, language: Language = LTL) -> Formula:
-    """The formula that a person typed, in infix or in prefix notation; no text has two meanings.
-
-    FormulaError if it is none in either: the error of the reading that got further.
-    """
+    """The formula that a person typed, in infix or in prefix notation; no text has two meanings."""
     return _either(lambda: parse_infix(text, language), lambda: parse_prefix(text, language))
 
 
@@ -149,6 +146,7 @@ def trace_from_text(text: str) -> Trace:
 
 
 def _either(one, other) -> Formula | Trace:
+    """What one reading gives, or else the other; else the error of the one that got further."""
     try:
         return one()
     except FormulaError as first:

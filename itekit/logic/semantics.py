@@ -4,9 +4,8 @@ Paper, appendices "Temporal logic overview" and "Propositional Logic". LTL is ev
 concrete lasso: a finite prefix of letters and a cycle of letters that repeats for ever, a letter
 being the set of the atomic propositions that are true at that time.
 
-A symbolic trace stands for every word that satisfies its steps. At each time a subformula therefore
-holds (no word of the trace from there on satisfies its negation), fails (none satisfies it), or
-depends on the word: `evaluate_symbolic` asks Spot, which nothing else here needs.
+A symbolic trace stands for every word that satisfies its steps. On it, a subformula holds, fails,
+or depends on the word at each time: `evaluate_symbolic` asks Spot, which nothing else here needs.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -37,10 +36,7 @@ _TEMPORAL = {
 def evaluate_ltl(
     formula: Formula, prefix: Sequence[Letter], cycle: Sequence[Letter]
 ) -> dict[Formula, list[bool]]:
-    """For every subformula, smallest first: at which times of prefix + cycle it holds.
-
-    A time in the cycle stands for all its repetitions. ValueError if the cycle is empty.
-    """
+    """For every subformula, smallest first: at which times of prefix + cycle it holds."""
     if not cycle:
         raise ValueError("the cycle needs at least one letter")
     letters = [*prefix, *cycle]
@@ -73,7 +69,7 @@ def holds(formula: Formula, prefix: Sequence[Letter], cycle: Sequence[Letter]) -
 
 
 def letters(step: Formula, names: Sequence[str]) -> list[frozenset[str]]:
-    """All letters over `names` that satisfy a step of a trace; ValueError as `truth_table`."""
+    """All letters over `names` that satisfy a step of a trace."""
     table = truth_table(step, names)
     return [
         frozenset(name for place, name in enumerate(names) if number >> place & 1)
@@ -95,8 +91,10 @@ def lassos(trace: Trace, names: Sequence[str], turns: int = 1) -> Iterator[Lasso
 
 def implied_by(formula: Formula, assignment: Assignment) -> bool:
     """Whether all completions of a partial assignment make a propositional formula true."""
-    values = assignment.as_dict()
+    values, most = assignment.as_dict(), truth_tables.LARGEST
     free = [name for name in formula.propositions if name not in values]
+    if len(free) > most:
+        raise ValueError(f"{len(free)} propositions are left free, at most {most} can be")
     return truth_tables.implied_by(formula.tokens(), free, values)
 
 

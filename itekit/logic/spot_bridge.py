@@ -40,7 +40,7 @@ def to_spot(formula: Formula) -> spot.formula:
 
 
 def prefix_to_spot(text: str) -> spot.formula:
-    """`to_spot` of `parse_prefix`."""
+    """Spot's formula of prefix text."""
     return to_spot(parse_prefix(text))
 
 

@@ -5,13 +5,11 @@ b = 0) under which the formula is true whatever the other propositions are; the 
 matter.
 
 Bit i of a table is the formula's value under the assignment that gives the j-th name the value of
-bit j of i: one integer operation a token. Tables double with each name; `itekit.logic.aiger_bridge`
-answers the same questions with a SAT solver.
+bit j of i. Tables double with each name; `itekit.logic.aiger_bridge` asks a SAT solver instead.
 
-An implicant of a formula is a partial assignment under which it is true whatever the rest; it is
-prime if no literal can be left out. A prime implicant inside a model is what the paper (appendix
-"Experimental Setup" of the propositional experiments) calls a minimal unsatisfiable core of the
-negated formula.
+A solution is prime if no literal can be left out. A prime one inside a model is what the paper
+(appendix "Experimental Setup" of the propositional experiments) calls a minimal unsatisfiable core
+of the negated formula.
 """
 
 import operator
@@ -46,10 +44,7 @@ BOOLEAN: dict[str, Callable[..., int]] = {  # on the bits of integers; those pas
 
 @dataclass(frozen=True, eq=False)
 class Assignment:
-    """A partial assignment; equal to another one with the same values in any order.
-
-    ValueError for a bad or repeated name, or a value that is not True or False.
-    """
+    """A partial assignment, whatever the order; ValueError for a bad or repeated name or value."""
 
     values: tuple[tuple[str, bool], ...] = ()  # in the order in which they are printed
 
@@ -123,10 +118,7 @@ def columns(count: int) -> tuple[int, ...]:
 def table(
     tokens: Sequence[str], names: Sequence[str], values: Mapping[str, bool] | None = None
 ) -> int:
-    """The truth table of a formula's prefix tokens over `names`, others replaced by `values`.
-
-    ValueError for a token that is neither a Boolean operator nor in `names` or `values`.
-    """
+    """The truth table of prefix tokens over `names`, others replaced by `values`; or ValueError."""
     full = (1 << (1 << len(names))) - 1
     known = {"0": 0, "1": full} | {name: full * value for name, value in (values or {}).items()}
     known |= zip(names, columns(len(names)), strict=True)

@@ -37,10 +37,7 @@ def _times(prefix: Sequence[str], cycle: Sequence[str]) -> list[str]:
 
 
 def lasso_figure(prefix: Sequence[str], cycle: Sequence[str]) -> go.Figure:
-    """The prefix from left to right, then the cycle as a loop, with their texts beside each time.
-
-    ValueError: an empty cycle, or more than 60 times.
-    """
+    """The prefix from left to right, then the cycle as a loop; ValueError for over 60 times."""
     labels, start = _times(prefix, cycle), len(prefix)
     longest = max(map(len, labels)) * LETTER
     radius, apart = max(0.5, len(cycle) / 5.5), max(1.0, (longest + 12) / UNIT)
@@ -106,10 +103,9 @@ def lasso_table(
     *,
     title: str = "",
 ) -> go.Figure:
-    """Formulas as rows, times as columns; each cell says whether the formula holds at that time.
+    """Formulas as rows, times as columns; ValueError for over 60 times.
 
-    A row is a formula and its status at each time: "holds" or True, "fails" or False, or "depends
-    on the word". ValueError: an empty cycle, or more than 60 times.
+    A row is a formula and its status at each time: True, False, or a key of LOOKS.
     """
     steps = _times(prefix, cycle)
     labels = [html.escape(label) for label, _ in rows]

@@ -55,10 +55,7 @@ def _by_propositions(figure: go.Figure, training: int | None) -> go.Figure:
 def alpha_covariance_lines(
     ours: Rates, *, paper: Rates, title: str, training: int | None = None
 ) -> go.Figure:
-    """Mean alpha-covariance of each model, {"model": {3: 0.54, 4: ...}}, ours and the paper's.
-
-    A dashed line stands behind the most APs in training.
-    """
+    """Mean alpha-covariance by APs, {"model": {3: 0.54, 4: ...}}; `training`: the most there."""
     lines = _rate_lines(ours, paper, "%{x} APs", "mean alpha-covariance", title)
     return _by_propositions(lines, training)
 

@@ -39,10 +39,7 @@ def embedding_matrix(
     first_interchangeable: int | None = None,
     title: str = "",
 ) -> go.Figure:
-    """The embedding matrix U [V, D] as a heatmap, a row for each of V distinct tokens.
-
-    A line is drawn after the `shared_dimensions`, and one above the row `first_interchangeable`.
-    """
+    """U [V, D] as a heatmap, lines after the shared part and above the interchangeable tokens."""
     matrix, shared, first = np.asarray(U, float), shared_dimensions, first_interchangeable
     rows, columns = matrix.shape
     if len(tokens) != rows:

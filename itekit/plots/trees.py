@@ -8,19 +8,16 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from itekit.plots.show import COLOURS, DARK, GREY, WIDEST, colour_bar, colours, look, style
+from itekit.plots.show import COLOURS, DARK, GREY, WIDEST, colour_bar, colours, style
 
 Path = tuple[int, ...]
 MOST_NODES = 200
 SHADES = "Blues"
 
-# Fill, rim, symbol and label colour. Values differ in shape too, for readers who see no colours.
-_SHADED = ("white", GREY, "circle", DARK)
-_PLAIN = {
+LOOKS = {  # fill, rim, symbol and label colour; values differ in shape too
+    "": ("white", GREY, "circle", DARK),  # shaded by its weight
     "operator": ("white", COLOURS[0], "circle", DARK),
     "leaf": ("#EFEFEF", GREY, "circle", DARK),
-}
-_VALUES = {
     "true": (COLOURS[0], COLOURS[0], "circle", "white"),
     "false": (COLOURS[1], COLOURS[1], "square", "white"),
     "open": ("white", GREY, "diamond", DARK),
@@ -47,19 +44,6 @@ def shaded_labels(shades: np.ndarray, top: float) -> list[str]:
     return ["white" if shade > 0.55 * top else DARK for shade in shades]
 
 
-def _kinds(paths: Sequence[Path], inner: set, values: Sequence[str] | None, shaded: bool) -> tuple:
-    """The kind of each node, and the fill, rim, symbol and ink of each kind."""
-    if shaded:
-        return [""] * len(paths), {"": _SHADED}
-    if values is None:
-        return ["operator" if path in inner else "leaf" for path in paths], _PLAIN
-    looks = dict(_VALUES)
-    others = [kind for kind in dict.fromkeys(values) if kind not in looks]
-    for number, kind in enumerate(others):
-        looks[kind] = ("white", look(number + 2)[0], look(number)[1], DARK)
-    return values, looks
-
-
 def formula_tree(
     labels: Sequence[str],
     paths: Sequence[Path],
@@ -74,8 +58,7 @@ def formula_tree(
 
     Args:
         labels, paths: the text of each node, in prefix order, and its branches from the root.
-        values: what is said of each node. Nodes with one value share a colour and a shape, which
-            the legend names; "true", "false" and "open" always look the same.
+        values: what is said of each node: "true", "false" or "open".
         weights: an attention weight for each node, in place of values: the larger, the darker.
         notes: small text beside each node, such as its path.
         hover: what the pointer shows at each node; its label, path and weight if None.
@@ -92,7 +75,8 @@ def formula_tree(
         hover = [f"{la}, {path_text(path)}" for la, path in zip(labels, paths, strict=True)]
         if weights is not None:
             hover = [f"{text}: {shade:.3g}" for text, shade in zip(hover, weights, strict=True)]
-    kinds, looks = _kinds(paths, inner, values, weights is not None)
+    kinds = values or ["operator" if path in inner else "leaf" for path in paths]
+    kinds = kinds if weights is None else [""] * len(paths)
     figure = go.Figure().update_layout(showlegend=values is not None)
     at, lines = dict(zip(paths, places, strict=True)), []
     for path in paths[1:]:
@@ -100,7 +84,7 @@ def formula_tree(
     line = {"mode": "lines", "line": {"color": "#BBBBBB", "width": 1.5}, "hoverinfo": "skip"}
     figure.add_scatter(x=[x for x, _ in lines], y=[-y for _, y in lines], showlegend=False, **line)
     nodes = list(zip(places, labels, hover, kinds, strict=True))
-    for kind, (fill, rim, symbol, ink) in looks.items():
+    for kind, (fill, rim, symbol, ink) in LOOKS.items():
         if own := [(x, -y, *texts) for (x, y), *texts, one in nodes if one == kind]:
             x, y, text, said = zip(*own, strict=True)
             across = size * (0.9 if symbol == "square" else 1)

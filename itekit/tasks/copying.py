@@ -2,10 +2,8 @@
 
 A string is given, and the model is to produce it. Training strings hold few characters and are
 short; evaluation strings hold up to 30 (or 160) characters, arranged in a grid: rows for the number
-of unique characters, columns for the length, so that its lower half is impossible.
-
-Strings are integer arrays, character 0 the first of the alphabet; 10 million of them are never
-stored: batch t of a seed is generated when it is asked for, always the same.
+of unique characters, columns for the length, so that its lower half is impossible. Strings are
+integer arrays, character 0 the first of the alphabet.
 
 Shape letters: N strings, S length.
 """

@@ -28,12 +28,9 @@ TRANSLATIONS = ("default", "fast")
 def solve(formula: Text, translation: str = "default", *, simplify: bool = False) -> str | None:
     """The label of a formula: the trace of an accepting run; None if nothing satisfies it.
 
-    The same text always gives the same trace, whatever the process did before. Renaming the
-    formula's propositions without changing their order renames the trace.
-
-    With `simplify`, Spot shortens the trace; the paper's data are not simplified.
-
-    FormulaError if `formula` is not one LTL formula; ValueError for an unknown translation.
+    The same text always gives the same trace, whatever the process did before. With `simplify`,
+    Spot shortens the trace; the paper's data are not simplified. FormulaError if `formula` is not
+    one LTL formula; ValueError for an unknown translation.
     """
     if translation not in TRANSLATIONS:
         known = ", ".join(TRANSLATIONS)
@@ -53,10 +50,7 @@ def solve(formula: Text, translation: str = "default", *, simplify: bool = False
 
 
 def satisfies(formula: Text, trace: Text) -> bool:
-    """Whether all words of the trace satisfy the formula; true if the trace has no words.
-
-    The trace may have propositions that the formula lacks. FormulaError if either is none.
-    """
+    """Whether all words of the trace satisfy the formula; true if the trace has no words."""
     return _satisfies(formula, read_trace(trace))
 
 
@@ -103,8 +97,8 @@ def _in_fixed_order(automaton: spot.twa_graph) -> spot.twa_graph:
     """The automaton with its states in an order that it alone decides.
 
     Spot numbers the states of a minimised automaton (a deterministic weak one) by where its BDDs
-    happen to lie in memory, so that the runs of 1 to 2 formulas in 100 depend on what the process
-    did before. Here they are numbered breadth first, edges by their text, positive literals first.
+    happen to lie in memory. Here they are numbered breadth first, edges by their text, positive
+    literals first.
     """
     if not (automaton.prop_weak().is_true() and automaton.prop_universal().is_true()):
         return automaton

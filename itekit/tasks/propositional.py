@@ -16,15 +16,7 @@ Verdicts do not depend on the method. Formulas and assignments are prefix text
 """
 
 from itekit.logic import aiger_bridge, truth_tables
-from itekit.logic.formulas import (
-    ARITY,
-    PROPOSITIONAL,
-    FormulaError,
-    Text,
-    from_tokens,
-    parse_prefix,
-    read_tokens,
-)
+from itekit.logic.formulas import PROPOSITIONAL, FormulaError, Text, from_tokens, read_tokens
 from itekit.logic.truth_tables import parse_assignment, sorted_assignment
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID
 
@@ -36,13 +28,14 @@ def solve(formula: Text, method: str = "fast") -> str | None:
     """The label of a formula, sorted by name; None if it has none (`classify` says why).
 
     Method "aiger" gives a tautology a label too where the solver's core happens not to be empty,
-    as in the authors' data. FormulaError if `formula` is not one propositional formula.
+    as in the authors' data. FormulaError if `formula` is none; ValueError for another method.
     """
-    _check_method(method)
+    if method not in METHODS:
+        raise ValueError(f"unknown method {method!r}: expected one of {', '.join(METHODS)}")
     if method == "fast":
         label = _implicant(formula)
         return sorted_assignment(label).text() if label else None
-    tree = parse_prefix(formula, PROPOSITIONAL)
+    tree = from_tokens(read_tokens(formula, PROPOSITIONAL))
     model = aiger_bridge.model(tree)
     return None if model is None else aiger_bridge.core(tree, model).text() or None
 
@@ -61,7 +54,6 @@ def check(formula: Text, answer: Text, label: Text | None = None, method: str = 
     authors' tool calls a proposition that the formula lacks incorrect, and lets the second value of
     a repeated one count.) FormulaError if `formula` or `label` is none, where they are read.
     """
-    _check_method(method)
     try:
         given = parse_assignment(answer)
     except FormulaError:
@@ -80,15 +72,10 @@ def check(formula: Text, answer: Text, label: Text | None = None, method: str = 
     return CORRECT if implied else INCORRECT
 
 
-def _check_method(method: str) -> None:
-    if method not in METHODS:
-        raise ValueError(f"unknown method {method!r}: expected one of {', '.join(METHODS)}")
-
-
 def _read(formula: Text) -> tuple[Text, list[str]]:
     """The formula's tokens, and its propositions by first appearance."""
     tokens = read_tokens(formula, PROPOSITIONAL)
-    return tokens, [name for name in dict.fromkeys(tokens) if name not in ARITY]
+    return tokens, [name for name in dict.fromkeys(tokens) if name not in PROPOSITIONAL.by_token]
 
 
 def _implicant(formula: Text) -> dict[str, bool] | None:
