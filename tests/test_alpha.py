@@ -184,13 +184,6 @@ def test_more_than_there_are():
 # Alpha-covariance
 
 
-@given(strings.filter(lambda text: any(letter in text for letter in LETTERS)))
-def test_extremes_of_alpha_covariance(text):
-    copied = [r.inverse()(r(text)) for r in every_renaming()]
-    always_the_same = [r.inverse()("abcd") for r in every_renaming()]
-    assert alpha_covariance(copied) == 1.0 and alpha_covariance(always_the_same) == 0.0
-
-
 def test_alpha_covariance_by_hand():
     # the "or" of three variables; the model makes the alphabetically first one true
     answers = []
@@ -200,6 +193,7 @@ def test_alpha_covariance_by_hand():
     assert sorted(answers) == ["a1", "a1", "b1", "b1", "c1", "c1"]
     assert alpha_covariance(answers) == pytest.approx(1 - (3 - 1) / (6 - 1))
     assert alpha_covariance([["a", "1"], ("a", "1"), "a1", "b1"]) == pytest.approx(1 - 1 / 3)
-    for predictions in ([], ["a1"]):
-        with pytest.raises(ValueError, match=f"at least 2 .*, found {len(predictions)}"):
-            alpha_covariance(predictions)
+    copied = [r.inverse()(r("&ab")) for r in every_renaming()]
+    assert alpha_covariance(copied) == 1.0 and alpha_covariance("abcd") == 0.0
+    with pytest.raises(ValueError, match="at least 2 .*, found 1"):
+        alpha_covariance(["a1"])
