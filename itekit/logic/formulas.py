@@ -300,15 +300,12 @@ def is_formula(tokens: Sequence[str], language: Language, propositions: Names) -
         if not missing:
             return False
         missing += arity(token, 0) - 1
-    size = len(tokens)
-    if missing or size > MAX_SIZE or (size > MAX_DEPTH and fold(tokens, _depth) > MAX_DEPTH):
+    if missing or len(tokens) > MAX_SIZE:
+        return False
+    if len(tokens) > MAX_DEPTH and fold(tokens, lambda _, *d: 1 + max(d, default=-1)) > MAX_DEPTH:
         return False
     names = set(tokens).difference(language.by_token)
     return all(map(is_name, names)) if propositions is None else names.issubset(propositions)
-
-
-def _depth(_: str, *depths: int) -> int:
-    return 1 + max(depths, default=-1)
 
 
 def fault(

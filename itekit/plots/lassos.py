@@ -97,11 +97,7 @@ def _label_place(angle: float | None, small: float) -> dict:
 
 
 def lasso_table(
-    prefix: Sequence[str],
-    cycle: Sequence[str],
-    rows: Sequence[tuple[str, Sequence]],
-    *,
-    title: str = "",
+    prefix: Sequence[str], cycle: Sequence[str], rows: Sequence[tuple[str, Sequence]]
 ) -> go.Figure:
     """Formulas as rows, times as columns; ValueError for over 60 times.
 
@@ -138,7 +134,6 @@ def lasso_table(
     figure.update_yaxes(range=[len(rows) + 0.05, -0.5])
     legend = {"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom"}
     figure.update_layout(showlegend=True, legend=legend | {"itemsizing": "constant"})
-    top = 100 if title else 56
     size = {"width": round(left + column * shown) + 20}
-    size["height"] = round(CELL * (len(rows) + 0.55)) + top + 40
-    return style(figure, title=title, **size, margin={"l": left, "r": 20, "t": top, "b": 40})
+    size["height"] = round(CELL * (len(rows) + 0.55)) + 96
+    return style(figure, **size, margin={"l": left, "r": 20, "t": 56, "b": 40})

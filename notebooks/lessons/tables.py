@@ -87,7 +87,7 @@ class StatusTable:
 
     def figure(self) -> go.Figure:
         """The table as a figure; ValueError: more times than are drawn."""
-        return lasso_table(*self.steps, self.labelled, title="")
+        return lasso_table(*self.steps, self.labelled)
 
     def _cells(self, text: Callable[[str], str], sign: Callable[[str], str]) -> list[list[str]]:
         """Times, steps and statuses, with a column of marks before the cycle."""
