@@ -27,7 +27,7 @@ from itekit.logic.spot_bridge import prefix_to_spot, trace_automaton
 from itekit.logic.traces import parse_trace
 from itekit.logic.truth_tables import Assignment, parse_assignment
 from itekit.tasks import ltl, propositional
-from itekit.tasks.verdicts import CORRECT, TIME_OUT
+from itekit.tasks.verdicts import TIME_OUT
 from itekit.workers import run
 
 CPU_SECONDS = 5.0
@@ -75,10 +75,6 @@ def print_ltl(sizes: tuple[int, int], count: int = 300) -> None:
     labels = {way: ask(f"label {way}", [(text,) for text in texts]) for way in ("default", "fast")}
     both = list(zip(*labels.values(), strict=True))
     assert all((slow is None) == (fast is None) for slow, fast in both if slow != TIME_OUT)
-    both = [(slow, fast) for slow, fast in both if slow and fast and slow != TIME_OUT]
-    lengths = [statistics.mean(map(len, column)) for column in zip(*both, strict=True)]
-    same = sum(slow == fast for slow, fast in both) / len(both)
-    print(f"  labels of {lengths[0]:.1f} and {lengths[1]:.1f} characters, {same:.0%} the same")
     pairs = [(f, a) for f, a in zip(texts, labels["fast"], strict=True) if a]
     pairs += [(f, pairs[place - 1][1]) for place, (f, _) in enumerate(pairs)]
     slow, fast = ask("check default", pairs), ask("check fast", pairs)
@@ -97,13 +93,6 @@ def flipped(label: str) -> str:
     """The label with its first value changed."""
     (name, value), *rest = parse_assignment(label).values
     return Assignment(((name, not value), *rest)).text()
-
-
-def shorter(formula: str, label: str) -> bool:
-    """Whether a literal of the label can be left out."""
-    values = parse_assignment(label).values
-    fewer = (Assignment(values[:i] + values[i + 1 :]).text() for i in range(len(values)))
-    return any(propositional.check(formula, one) == CORRECT for one in fewer)
 
 
 def print_propositional(propositions: int, sizes: tuple[int, int], count: int, rounds: int) -> None:
@@ -127,10 +116,6 @@ def print_propositional(propositions: int, sizes: tuple[int, int], count: int, r
             f"  {what} py-aiger {rates['aiger']:8,.0f} a second, fast {rates['fast']:10,.0f}: "
             f"{rates['fast'] / rates['aiger']:6,.0f} times"
         )
-    both = [some for some in zip(texts, labels("fast"), labels("aiger"), strict=True) if some[1]]
-    assert not any(shorter(text, label) for text, label, _ in both)
-    same, longer = sum(a == b for _, a, b in both), sum(shorter(t, b) for t, _, b in both)
-    print(f"  of {len(both)} labels py-aiger gives {same} alike, {longer} with a literal too many")
 
 
 def main() -> None:
