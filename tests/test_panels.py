@@ -127,7 +127,7 @@ def test_trace_explorer_answers_every_control(here):
     assert "a U Xb ·" in panel.answer.value and "prefix UaXb" in panel.answer.value
     for pair in EXAMPLES.values():
         panel.examples.value = pair
-        assert (panel.formula.value, panel.trace.value) == pair
+        assert (panel.formula.value, panel.trace.value) == pair == panel.examples.value
         assert 'role="alert"' not in panel.answer.value
     panel.formula.value = "X(a & b)"
     assert panel.examples.value is None, "the same example can be chosen again"

@@ -82,15 +82,12 @@ class Panel(widgets.VBox):
     def watch(self, *controls: widgets.Widget) -> None:
         """Answer now, and whenever one of the controls changes."""
         for control in controls:
-            control.observe(lambda _: self.quiet or self.update(), "value")
-        self.update()
-
-    def update(self) -> None:
-        """Answer."""
+            control.observe(lambda _: self.quiet or self.safely(self.work), "value")
         self.safely(self.work)
 
     def safely(self, work: Callable[[], str]) -> None:
-        """Show the HTML that `work` returns, or the error that it raises."""
+        """Show the HTML that `work` returns and what it draws, or the error that it raises."""
+        self.draw(None)
         try:
             self.answer.value = work()
         except Exception as error:  # a reader sees what is wrong, never a traceback
@@ -183,7 +180,6 @@ class CopyExplorer(Panel):
         return renamed_line(renaming, dict.fromkeys(old)) + self.work()
 
     def work(self) -> str:
-        self.draw(None)
         text, draw = self.text.value, self.random_draw.value
         columns = {name: copies(n, [text], draw) for name, n in self.networks.items()}
         name, network = list(self.networks.items())[-1]
@@ -251,31 +247,27 @@ class TraceExplorer(_SpotPanel):
         self.examples = widgets.Dropdown(options=options, value=None, **look("examples", "34em"))
         self.trace, self.solve = typed(trace, "trace", "34em"), button("Trace by Spot", "check")
         super().__init__(formula, self.examples, self.trace, widgets.HBox([self.solve]))
-        self.examples.observe(lambda _: self.examples.value and self._choose(), "value")
+        self.examples.observe(lambda _: self.examples.value and self.safely(self._choose), "value")
         self.solve.on_click(lambda _: self.safely(self._solve))
         self.watch(self.formula, self.trace)
+        for box in self.formula, self.trace:  # the same example can be chosen again
+            box.observe(lambda _: self.quiet or setattr(self.examples, "value", None), "value")
 
-    def _choose(self) -> None:
+    def _choose(self) -> str:
         with self.quietly():
             self.formula.value, self.trace.value = self.examples.value
-        self.safely(self.work)
+        return self.work()
 
     def _solve(self) -> str:
         formula = self.read()
         trace = self.ask("itekit.tasks.ltl:solve", to_prefix(formula))
         if trace is None:
-            self.draw(None)
             return f"<p>Nothing satisfies {html.escape(to_infix(formula))}: there is no trace.</p>"
         with self.quietly():
             self.trace.value = trace
         return self.work()
 
-    def update(self) -> None:
-        self.examples.value = None  # so that the same one can be chosen again
-        super().update()
-
     def work(self) -> str:
-        self.draw(None)
         formula, trace = self.read(), trace_from_text(self.trace.value)
         if len(trace.steps) > MOST_STEPS:
             raise ValueError(f"a trace of {len(trace.steps)} steps: at most {MOST_STEPS} here")
@@ -355,7 +347,6 @@ class AssignmentExplorer(Panel):
         return renamed_line(renaming, used) + self.work()
 
     def work(self) -> str:
-        self.draw(None)
         formula = self._read()
         if formula.size > MOST_NODES:
             raise ValueError(f"a formula of {formula.size} tokens: at most {MOST_NODES} here")
