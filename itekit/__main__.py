@@ -192,8 +192,8 @@ def make_parser() -> argparse.ArgumentParser:
     add("--html", metavar="FILE", help="also write one page that opens in any browser")
 
     text, shared = "Run a list of notebooks, a process for each.", "--cell-timeout --dask --threads"
-    add = command("itekit.batch:batch_command", shared, "batch", text).add_argument
-    add("list", help="a TOML file (its form: itekit/batch.py)")
+    add = command("itekit.notebooks:batch_command", shared, "batch", text).add_argument
+    add("list", help="a TOML file (its form: itekit/notebooks.py)")
     add("--workers", type=count, default=1, help="runs at a time; default: 1")
     add("--output", metavar="DIR", help="default: runs/batch/ and the list's name")
     add("--dry-run", action="store_true", help="check the list; say what would run")

@@ -13,7 +13,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from itekit.__main__ import main
-from itekit.batch import done_minutes, read_list, run_all
+from itekit.notebooks import done_minutes, read_list, run_all
 from itekit.files import locked
 
 PATIENCE = 120  # seconds: a kernel starts slowly on a machine that has other work
@@ -223,6 +223,6 @@ def test_an_output_that_is_not_here_is_told(tmp_path, monkeypatch):
     """A cluster's worker may have another folder under the same path."""
     write(tmp_path)
     (tmp_path / "list.toml").write_text(NOTEBOOK)
-    monkeypatch.setattr("itekit.batch.execute", lambda run: None)
+    monkeypatch.setattr("itekit.notebooks.execute", lambda run: None)
     ((status, _, message),) = run_all(read_list(tmp_path / "list.toml", tmp_path / "out")).values()
     assert status == "failed" and "workers must share its folder" in message

@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from itekit import batch
+from itekit import notebooks
 from itekit.__main__ import main
 
 COPYING = "copying-5-10/proposed"
@@ -69,6 +69,6 @@ def test_failures_end_with_their_code_and_one_line(error, expected, capsys, monk
     def fail(*_):
         raise error
 
-    monkeypatch.setattr(batch, "batch_command", fail)
+    monkeypatch.setattr(notebooks, "batch_command", fail)
     code, said = ended(capsys, "batch", "list.toml")
     assert code == expected and ("it failed" in said or "interrupted" in said)
