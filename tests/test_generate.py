@@ -19,8 +19,7 @@ from itekit.datasets import generate, sets
 from itekit.datasets.candidates import Drawing
 from itekit.datasets.generate import ANSWERS, regenerate, sample
 from itekit.datasets.presets import Recipe, Stratum, preset
-from itekit.datasets.sets import MANIFEST, MissingSetError, read_folder, read_manifest
-from itekit.files import locked
+from itekit.datasets.sets import MANIFEST, read_folder, read_manifest
 from itekit.logic.formulas import ARITY, split
 from itekit.tasks.verdicts import TIME_OUT
 from itekit.workers import check_all
@@ -117,24 +116,20 @@ def test_a_cluster_gives_the_same_bytes_when_one_of_its_workers_is_killed(
 
 
 SLOW_RUN = """
-import signal
 import sys
 from pathlib import Path
 from itekit.datasets.generate import generate
 from itekit.datasets.presets import Recipe, Stratum
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
-strata = (Stratum(5, 20, 30, 180, 18_000),)
-recipe = Recipe("slow", "smoke", "ltl", "default", strata)
+recipe = Recipe("slow", "smoke", "ltl", "default", (Stratum(5, 20, 30, 180, 18_000),))
 generate(recipe, Path(sys.argv[1]), workers=int(sys.argv[2]))
 """
 
 
 def start_slow_run(folder: Path, workers: int, lines: int = 0) -> subprocess.Popen:
     """A run of a second or more, in a process group of its own, that has made so many labels."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", SLOW_RUN, str(folder), str(workers)]
-    run = subprocess.Popen(command, env=environment, start_new_session=True)
+    run = subprocess.Popen(command, start_new_session=True)
     while lines and labels(folder) < lines:
         assert run.poll() is None, "it ended before it could be killed"
         time.sleep(0.002)
@@ -163,16 +158,6 @@ def test_a_run_killed_twice_ends_with_the_same_bytes(tmp_path):
     assert ANSWERS not in contents(folder)
 
 
-def test_ctrl_c_ends_every_process_soon(tmp_path):
-    run = start_slow_run(tmp_path / "a", 2, lines=10)
-    os.killpg(run.pid, signal.SIGINT)
-    assert run.wait(timeout=60) != 0
-    with pytest.raises(ProcessLookupError):
-        for _ in range(100):
-            os.killpg(run.pid, 0)
-            time.sleep(0.1)
-
-
 def test_a_failure_while_writing_costs_no_label_and_another_recipe_takes_none(
     here, tmp_path, monkeypatch
 ):
@@ -185,20 +170,6 @@ def test_a_failure_while_writing_costs_no_label_and_another_recipe_takes_none(
         here.asked = 0
         assert contents(make(recipe, tmp_path / "b")) == expected
         assert (here.asked > 0) == asks
-
-
-def test_links_at_predictable_names_are_not_followed(here, tmp_path):
-    precious, folder = tmp_path / "precious", tmp_path / "a"
-    precious.write_text("mine")
-    folder.mkdir()
-    (folder / "train.txt").symlink_to(precious)
-    make(ltl_recipe(), folder)
-    assert precious.read_text() == "mine"
-
-
-def test_two_runs_do_not_write_one_set(here, tmp_path):
-    with locked(tmp_path / "a"), pytest.raises(BlockingIOError, match="another process"):
-        make(ltl_recipe(), tmp_path / "a")
 
 
 def test_seeds_names_and_scales_give_other_formulas():
@@ -335,18 +306,15 @@ def folders(tmp_path, monkeypatch):
 
 def test_derived_sets_are_made_from_their_source(here, folders):
     limited, perturbed = preset("ltl-limited", "smoke"), preset("ltl-perturbed", "smoke")
-    with pytest.raises(MissingSetError, match="python -m itekit generate ltl35 --scale smoke"):
-        generate.generate(limited)
     source = read_folder(generate.generate(preset("ltl35", "smoke")))
     few = read_folder(generate.generate(limited))
     assert few == source | {"train": source["train"][: len(source["train"]) // 10]}
     folder = generate.generate(perturbed)
     assert folder == folders / "own" / "ltl-perturbed-smoke"
     pairs = all_pairs(folder)
-    for formula, label in pairs:
+    for _, label in pairs:
         seen = list(dict.fromkeys(c for c in label if c.islower()))
         assert seen == sorted(seen) and set(seen) == set("abc"[: len(seen)])
-        assert propositions(formula) <= set("abc")
     assert set(check_all("ltl", pairs, workers=1)) == {"correct"}
     assert sets.read_set("ltl-perturbed", "smoke") == read_folder(folder)
     assert contents(regenerate(folder, folders / "again")) == contents(folder)

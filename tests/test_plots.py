@@ -223,10 +223,7 @@ def test_arrows_run_from_the_origin_to_the_vectors(dimensions, arrows):
         path = np.array(lines[axis]).reshape(2, 3)
         np.testing.assert_array_equal(path[:, :2].T, [[0, 0], vectors[:, i]])
         assert np.isnan(path[:, 2]).all()
-
-
-def test_many_vectors_are_points_only():
-    (points,) = plots.random_vectors_figure(np.ones((500, 2))).data
+    (points,) = plots.random_vectors_figure(np.ones((500, dimensions))).data
     assert points.marker.opacity == 1 and len(points.x) == 500
 
 

@@ -147,10 +147,9 @@ def test_shipped_sets_come_before_ones_own(folders):
 def test_a_changed_file_is_noticed(folders):
     folder = folders / "own" / "ltl35-smoke"
     put(folder, LTL_PAIRS)
-    for pairs in (LTL_PAIRS[1:], []):
-        write_pairs(folder / "train.txt", pairs)
-        with pytest.raises(ValueError, match=r"train\.txt: not the file that manifest\.json"):
-            read_set("ltl35", "smoke")
+    write_pairs(folder / "train.txt", LTL_PAIRS[1:])
+    with pytest.raises(ValueError, match=r"train\.txt: not the file that manifest\.json"):
+        read_set("ltl35", "smoke")
 
 
 FILES = {"train": {"file": "../../x", "sha256": ""}}

@@ -1,16 +1,14 @@
 """Traces, assignments and perturbed pairs: text, time, renaming, equality, errors."""
 
 import pytest
-import spot
 from hypothesis import given
 from hypothesis import strategies as st
 from logical import LONG_NAMES, assignments, formulas, traces
 
 from itekit.alpha import Renaming, alpha_equivalent_pairs, used_tokens
 from itekit.logic.formulas import Formula, proposition
-from itekit.logic.infix import parse_infix_trace, to_infix, trace_from_text, trace_to_infix
+from itekit.logic.infix import parse_infix_trace, trace_from_text, trace_to_infix
 from itekit.logic.perturbation import collides, perturb, published_perturbation
-from itekit.logic.semantics import letters, truth_table
 from itekit.logic.traces import Trace, parse_trace, trace_equal
 from itekit.logic.truth_tables import Assignment, parse_assignment
 from itekit.tasks.ltl import check
@@ -39,22 +37,6 @@ def test_every_form_is_read_the_same(trace):
     assert [trace_from_text(form) for form in forms] == [trace] * 3
     assert parse_infix_trace(forms[2].replace("cycle", "")) == trace
     assert parse_trace(trace.tokens()) == parse_trace(list(trace.tokens())) == trace
-
-
-@given(traces(("a", "b")))
-def test_spot_reads_the_infix_form(trace):
-    word = spot.parse_word(trace_to_infix(trace)).as_automaton()
-    for time, step in enumerate(trace.steps):
-        broken = spot.formula("X" * time + "(" + to_infix(~step) + ")")
-        assert not word.intersects(broken.translate("Low", "Any"))
-    possible = all(truth_table(step, "ab") for step in trace.steps)
-    assert word.is_empty() != possible
-    if possible:  # a step says nothing more than what it says
-        for time in range(len(trace.steps)):
-            for letter in letters(trace.step_at(time), "ab"):
-                now = " & ".join(name if name in letter else f"!{name}" for name in "ab")
-                allowed = spot.formula("X" * time + f"({now})")
-                assert word.intersects(allowed.translate("Low", "Any"))
 
 
 @pytest.mark.parametrize(
