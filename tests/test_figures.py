@@ -68,11 +68,6 @@ def test_solving_times_are_relative_to_the_fastest_cell_of_all():
     assert "above 2e+03 ms, 80% time-outs" in slow.customdata[0][1]
 
 
-def test_relative_times_are_short():
-    said = map(figures.relative_text, (1, 9.94, 9.96, 9949, 12_345, np.nan))
-    assert list(said) == ["1.0", "9.9", "10", "9949", "12k", ""]
-
-
 GRAPH = 'digraph g { start [label=""]; start -> 0; 0 -> 0 [label=" a & b "]; }'
 
 

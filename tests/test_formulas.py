@@ -41,7 +41,6 @@ from itekit.logic.traces import Trace, parse_trace
 from itekit.logic.truth_tables import Assignment, parse_assignment
 
 a, b, c = map(proposition, "abc")
-# Values
 
 
 def test_a_formula_by_hand():

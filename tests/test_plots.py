@@ -7,8 +7,10 @@ import plotly.graph_objects as go
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from logical import formulas
 
 from itekit import plots
+from itekit.logic.formulas import parse_prefix
 from itekit.plots.lassos import LOOKS
 from itekit.plots.show import WIDEST
 from itekit.plots.trees import MOST_NODES, path_text, tree_places
@@ -229,22 +231,14 @@ def test_arrows_run_from_the_origin_to_the_vectors(dimensions, arrows):
 
 # trees
 
-TREES = st.recursive(
-    st.just(()), lambda tree: st.tuples(tree) | st.tuples(tree, tree), max_leaves=20
-)
-
-
-def paths_of(tree: tuple, path: tuple = ()) -> list[tuple[int, ...]]:
-    below = [paths_of(branch, (*path, i)) for i, branch in enumerate(tree)]
-    return [path, *(one for paths in below for one in paths)]
-
 
 def nodes(figure) -> list:
     return traces(figure, mode="markers+text")
 
 
-@given(TREES.map(paths_of))
-def test_leaves_stand_in_reading_order_and_operators_in_their_middle(paths):
+@given(formulas())
+def test_leaves_stand_in_reading_order_and_operators_in_their_middle(formula):
+    paths = formula.tree_paths()
     place = dict(zip(paths, tree_places(paths), strict=True))
     below = {path: [p for p in paths if p[:-1] == path and p] for path in paths}
     leaves = [place[path][0] for path in paths if not below[path]]
@@ -254,15 +248,14 @@ def test_leaves_stand_in_reading_order_and_operators_in_their_middle(paths):
         if below[path]:
             ends = [place[child][0] for child in below[path]]
             assert x == (min(ends) + max(ends)) / 2 and ends == sorted(ends)
-    figure, labels = plots.formula_tree([str(i) for i in range(len(paths))], paths), {}
-    for trace in nodes(figure):
-        labels |= dict(zip(trace.text, zip(trace.x, trace.y, strict=True), strict=True))
-    assert labels == {str(i): (x, -y) for i, (x, y) in enumerate(place.values())}
+    figure = plots.formula_tree([str(i) for i in range(len(paths))], paths)
+    drawn = [one for t in nodes(figure) for one in zip(t.text, t.x, t.y, strict=True)]
+    assert sorted(drawn) == sorted((str(i), x, -y) for i, (x, y) in enumerate(place.values()))
     assert len(figure.data[0].x) == 3 * (len(paths) - 1) and figure.layout.width <= WIDEST
 
 
 def test_values_differ_in_colour_and_shape_and_are_named():
-    paths = paths_of((((), ((),)), ((), ())))
+    paths = parse_prefix("|&a!b&bc").tree_paths()
     values = ["open", "open", "true", "false", "false", "false", "true", "open"]
     groups = {t.name: t for t in nodes(plots.formula_tree("|&a!b&bc", paths, values=values))}
     assert set(groups) == set(values) and list(groups["false"].text) == ["!", "b", "&"]
