@@ -34,7 +34,6 @@ from lessons.explorer import (
     answer_html,
     attempts_html,
     attention_figure,
-    rows_figure,
 )
 from lessons.subjects import (
     EMPTY,
@@ -142,12 +141,7 @@ def test_the_groups_measure_what_the_evaluation_measures(name, variants, monkeyp
     assert len(different) > 1
 
 
-def test_groups_of_known_answers(monkeypatch):
-    subject = subject_of("copying-5-10/proposed")
-    monkeypatch.setattr(subject, "answers", lambda problems, draw=0: list(problems))
-    renamings = renamings_of(subject, "abca", 30)
-    *_, groups = grouped(subject, "abca", renamings)
-    assert groups.sorted() == [("abca", list(range(30)))] and groups.covariance == 1
+def test_groups_of_known_answers():
     groups = Groups("propositional", ["a1b0", "b0a1", "a1"])
     assert groups.sorted() == [("a1b0", [0, 1]), ("a1", [2])]
     for problem, message in ("U10", "no name"), ("&a&b&cd", "cannot be"):
@@ -183,12 +177,11 @@ def test_verdicts_are_the_checkers_and_a_check_that_takes_too_long_is_a_time_out
 @pytest.mark.parametrize("name", ["ltl/proposed", "prop/alpha-renaming"])
 def test_a_try_is_that_of_redraw(name):
     subject, retries = subject_of(name), Retries(subject_of(name).network, progress=False)
-    for formula in ("&aUcb", "&10") if "ltl" in name else ("|a^bc", "&ad"):
-        for number in range(4):
-            renaming, answer = subject.attempt(formula, number)
-            (beams,) = retries.answers(number, [formula])
-            assert answer == (beams[0] if beams else "")
-            assert (renaming == Renaming.identity) or not subject.is_random
+    for formula, number in product(["&ab", "&a0"], range(4)):
+        renaming, answer = subject.attempt(formula, number)
+        (beams,) = retries.answers(number, [formula])
+        assert answer == (beams[0] if beams else "")
+        assert (renaming == Renaming.identity) or not subject.is_random
 
 
 def test_tries_go_on_until_one_is_verified(here, monkeypatch):
@@ -260,13 +253,6 @@ def test_whatever_is_chosen_is_a_renaming(choices):
         after = row.renaming("abc")
         assert after[number] == name and len(set(after)) == 3
         assert sum(old != new for old, new in zip(before, after, strict=True)) < 3
-
-
-def test_rows_in_use_are_lit_and_no_others():
-    question = Question(subject_of("ltl/proposed"), "&aUcb", Renaming({"a": "e"}))
-    figure, tokens = rows_figure(question), question.subject.vocabulary.tokens
-    veiled = {tokens[round(s.y0 + 0.5)] for s in figure.layout.shapes if s.fillcolor}
-    assert veiled == set(tokens) - {*"&eUcb", *question.answer, "<start>", "<end>"}
 
 
 # the panel

@@ -21,7 +21,6 @@ from lessons.panels import (
     RenamingChooser,
     TraceExplorer,
     renaming_html,
-    rows_figure,
 )
 
 
@@ -62,15 +61,6 @@ def goes_on(panel, box, wrong, good, message='role="alert"'):
 
 
 # copying
-
-
-def test_rows_figure_marks_the_two_parts_of_the_proposed_embedding_only(networks):
-    figure = rows_figure(networks["proposed"], "abz", 4)
-    assert list(figure.data[0].y) == ["<end>", "<start>", "a", "b", "z"]
-    words = [a.text for a in figure.layout.annotations]
-    assert "shared (learned)" in words and "random" in words
-    plain = rows_figure(networks["plain"], "ab")
-    assert "random" not in [a.text for a in plain.layout.annotations]
 
 
 def test_the_renaming_is_undone_before_copies_are_compared(networks, copying):
@@ -171,8 +161,8 @@ def test_a_question_that_takes_too_long_is_said_in_the_panel(monkeypatch):
         panel.formula.value = "b"
         assert "accepting run" in panel.answer.value
     finally:
-        panel.stop()
-        other.stop()
+        panel.pool.close()
+        other.pool.close()
 
 
 # propositional logic

@@ -14,7 +14,7 @@ import random
 import secrets
 import textwrap
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 RUN_AGAIN = "Replace the ... by your own code, and run this cell again."
@@ -298,11 +298,6 @@ def random_tensor(rng: random.Random, *shape: int):
 
     numbers = [round(rng.gauss(0, 1), 1) or 0.1 for _ in range(math.prod(shape))]
     return torch.tensor(numbers).reshape(shape)
-
-
-def chance(rng: random.Random, share: float, values: Sequence) -> list:
-    """Each of the values with the given probability, in order."""
-    return [value for value in values if rng.random() < share]
 
 
 def replaced(text: str, table: Mapping[str, str]) -> str:

@@ -25,7 +25,7 @@ from itekit.tasks.verdicts import CORRECT, EXACT, GOOD, INCORRECT, INVALID, TIME
 from itekit.vocabulary import Vocabulary
 from lessons.copies import Copy
 from lessons.figures import attention_table, attention_tree, renaming_groups
-from lessons.panels import Panel, button, error_html, look, typed
+from lessons.panels import Panel, arrows, button, error_html, look, typed
 from lessons.subjects import (
     EMPTY,
     TASKS,
@@ -115,17 +115,13 @@ def answer_html(question: Question, judge: Judge | None) -> str:
     return html_table(rows, "th")
 
 
-def _arrows(renaming: Renaming, names: Sequence[str], mark: str = " → ") -> list[str]:
-    return [f"{name}{mark}{renaming([name])[0]}" for name in names]
-
-
 def attempts_html(question: Question, tried: Sequence[Attempt], most: int) -> str:
     """A table of the tries so far, and how it ended."""
     subject, rows = question.subject, []
     for one in tried:
         what = f"random part {one.number}"
         if not subject.is_random:
-            pairs = ", ".join(_arrows(one.renaming, subject.used(question.asked)))
+            pairs = ", ".join(arrows(one.renaming, subject.used(question.asked)))
             what = html.escape(pairs) if one.number else "as it is"
         said = _said(subject, question.asked, one.answer)
         rows.append([f"try {one.number + 1}", what, said, _words(subject, one.verdict)])
@@ -163,7 +159,7 @@ def groups_figure(
     used = subject.used(question.problem)
     for answer, numbers in groups.sorted():
         _, kind = WORDS[judge.verdict(subject.task, question.problem, answer)]
-        pairs = [" ".join(_arrows(renamings[number], used, "→")) for number in numbers]
+        pairs = [" ".join(arrows(renamings[number], used, "→")) for number in numbers]
         rows.append((answer, kind, pairs))
     return renaming_groups(rows, title=groups_line(groups))
 
@@ -268,11 +264,9 @@ class Page(Panel):
     """A page: controls, an answer in words and a picture; it shows one thing about a question.
 
     `work` is a generator, which the explorer may close after each step. Where a control was moved,
-    `changed` is called; `shown` is the question that the whole page is about. A page's docstring is
-    what it says above.
+    `changed` is called; `shown` is the question that the whole page is about. `title` stands on the
+    page's tab, the docstring above the page.
     """
-
-    title = ""
 
     def __init__(self, *controls: widgets.Widget):
         self.bar = widgets.FloatProgress(max=1, layout={"width": "20em", "height": "1em"})
@@ -298,10 +292,6 @@ class Page(Panel):
             self.clear(error_html(error))
         finally:
             self.bar.layout.visibility = "hidden"
-
-    def work(self, question: Question, judge: Judge) -> Iterator[None]:
-        """What `fill` shows."""
-        raise NotImplementedError
 
     def clear(self, answer: str = "") -> None:
         """Take the picture away and say something in its place."""

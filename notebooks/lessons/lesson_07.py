@@ -3,7 +3,7 @@
 import math
 
 from itekit.logic.formulas import Formula, parse_prefix
-from lessons.exercises import Exercise, chance, many, random_formula
+from lessons.exercises import Exercise, many, random_formula
 
 
 def _bracketed(formula: Formula) -> str:
@@ -52,7 +52,7 @@ def _lasso(rng):
 
 def _times_of_f(rng):
     after = _lasso(rng)
-    return set(chance(rng, 0.8, range(len(after)))), after
+    return {time for time in range(len(after)) if rng.random() < 0.8}, after
 
 
 LASSOS = ({0, 1, 3, 4}, [1, 2, 3, 4, 3]), ({1, 2}, [1, 2, 0]), ({2}, [1, 2, 1])
@@ -71,7 +71,8 @@ check_globally.mistakes = {
 
 def _times_of_both(rng):
     after = _lasso(rng)
-    return *(set(chance(rng, 0.6, range(len(after)))) for _ in "fg"), after
+    f, g = ({time for time in range(len(after)) if rng.random() < 0.6} for _ in "fg")
+    return f, g, after
 
 
 check_release = Exercise(
@@ -109,7 +110,7 @@ def _closed_world(steps, loop, prefix, cycle):
 
 def _random_steps(rng, least):
     count = rng.randint(least, 2)
-    return [{n: rng.random() < 0.5 for n in chance(rng, 0.4, "ab")} for _ in range(count)]
+    return [{n: rng.random() < 0.5 for n in "ab" if rng.random() < 0.4} for _ in range(count)]
 
 
 def _trace_and_word(rng):

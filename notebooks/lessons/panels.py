@@ -69,15 +69,14 @@ def button(text: str, icon: str) -> widgets.Button:
 
 
 class Panel(widgets.VBox):
-    """Controls above an answer and a picture; what goes wrong is shown as the answer."""
+    """Controls above an answer and a picture; what goes wrong is shown as the answer.
+
+    A panel's `work` gives the HTML of the answer to what the controls say; it may `draw`.
+    """
 
     def __init__(self, controls: Sequence[widgets.Widget]):
         self.answer, self.picture, self.quiet = widgets.HTML(), widgets.Output(), False
         super().__init__([*controls, self.answer, self.picture])
-
-    def work(self) -> str:
-        """The HTML of the answer to what the controls say; it may `draw`."""
-        raise NotImplementedError
 
     def watch(self, *controls: widgets.Widget) -> None:
         """Answer now, and whenever one of the controls changes."""
@@ -111,10 +110,14 @@ class Panel(widgets.VBox):
             self.quiet = False
 
 
-def renamed_line(renaming: Renaming, used: Iterable[str]) -> str:
+def arrows(renaming: Renaming, names: Iterable[str], mark: str = " → ") -> list[str]:
+    """What each name becomes."""
+    return [f"{name}{mark}{renaming([name])[0]}" for name in names]
+
+
+def renamed_line(renaming: Renaming, names: Iterable[str]) -> str:
     """HTML: what was renamed to what."""
-    pairs = ", ".join(f"{old} → {renaming([old])[0]}" for old in used)
-    return f"<p>Renamed: {html.escape(pairs)}</p>"
+    return f"<p>Renamed: {html.escape(', '.join(arrows(renaming, names)))}</p>"
 
 
 # Copying
@@ -145,7 +148,7 @@ def renaming_html(networks: Networks, text: str, chosen: Sequence[str]) -> str:
         verdict = "✓ the same copy as before" if same else "✗ not the copy as before"
         columns[name] = [after]
         lines.append(f"{html.escape(name)}, renaming undone: {verdict}")
-    pairs = [f"{old} → {renaming(old)}" for old in chosen] or ["nothing is renamed"]
+    pairs = arrows(renaming, chosen) or ["nothing is renamed"]
     table = CopyTable(columns)._repr_html_()
     return f"<p>{html.escape(', '.join(pairs))}</p>{table}<p>{'<br>'.join(lines)}</p>"
 
@@ -221,10 +224,6 @@ class _SpotPanel(Panel):
         if answer == TIME_OUT:
             raise ValueError(f"not done after {CPU_SECONDS:g} CPU seconds: try a smaller formula")
         return answer
-
-    def stop(self) -> None:
-        """End the process; the next question starts a new one."""
-        self.pool.close()
 
     def read(self) -> Formula:
         """The typed formula, unless it is too large."""

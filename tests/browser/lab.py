@@ -1,8 +1,8 @@
 """A JupyterLab of its own for the tests, and a notebook open in it.
 
 JupyterLab renders only the cells near the middle of the window, so what is on a notebook's page is
-collected by scrolling through it. Nothing here moves the mouse unless it says so. Element names:
-JupyterLab's CSS classes (`.jp-...`).
+collected by scrolling through it. Nothing here moves the mouse. Element names: JupyterLab's CSS
+classes (`.jp-...`).
 """
 
 import json
@@ -35,13 +35,11 @@ SHOWN = """panel => panel.innerText + JSON.stringify([...panel.querySelectorAll(
 
 def find_browser() -> str:
     """The path of Chromium or Chrome; RuntimeError: there is none."""
-    given = [os.environ.get("ITEKIT_BROWSER"), *map(shutil.which, BROWSERS)]
-    if not any(given):
-        raise RuntimeError(
-            "no browser found: install Chromium (Debian: apt-get install chromium), "
-            "or name one in ITEKIT_BROWSER"
-        )
-    return next(filter(None, given))
+    for found in (os.environ.get("ITEKIT_BROWSER"), *map(shutil.which, BROWSERS)):
+        if found:
+            return found
+    advice = "install Chromium (Debian: apt-get install chromium), or name one in ITEKIT_BROWSER"
+    raise RuntimeError(f"no browser found: {advice}")
 
 
 @contextmanager
@@ -75,13 +73,10 @@ def jupyter_lab(folder: Path, log: Path) -> Iterator[str]:
 
 
 class Lesson:
-    """A notebook open in JupyterLab, by its name below the notebooks folder, without suffix.
+    """A notebook open in JupyterLab, by its name below the notebooks folder, without suffix."""
 
-    `address` is of the server; screenshots of outputs that are too wide go to `pictures`.
-    """
-
-    def __init__(self, page: Page, address: str, name: str, pictures: Path):
-        self.page, self.name, self.pictures, self.shots = page, name, pictures, 0
+    def __init__(self, page: Page, address: str, name: str):
+        self.page, self.name = page, name
         self.console: list[str] = []
         page.on("console", lambda m: m.type == "error" and self.console.append(m.text))
         page.on("pageerror", lambda error: self.console.append(str(error)))
@@ -135,14 +130,7 @@ class Lesson:
     def wide(self, width: int) -> list[str]:
         """The outputs that are wider than their cells, in a window of so many pixels."""
         self.page.set_viewport_size({"width": width, "height": 900})
-        found = {}
-        for _ in self.parts():
-            if new := set(self.page.evaluate(WIDE)) - found.keys():
-                found |= dict.fromkeys(new)
-                self.shots += 1
-                picture = f"{self.name}-{self.shots:02}-{width}.png"
-                self.page.screenshot(path=self.pictures / picture)
-        return list(found)
+        return sorted({text for _ in self.parts() for text in self.page.evaluate(WIDE)})
 
     def cell(self, code: str) -> Locator:
         """The first cell that contains `code`, scrolled into view."""
