@@ -61,14 +61,17 @@ def evaluate(arguments) -> int:
 
 def redraw(arguments) -> int:
     """Solve problems with several random embeddings, verify, and write the result."""
-    from itekit.redraw import redraw
+    from itekit.redraw import PARTS, WRITTEN, redraw
     from itekit.results import RESULTS, evaluated, save_result
 
-    result = evaluated(_network(arguments), lambda network: redraw(network, arguments.tries))
-    for part in ("test", "generalization"):
+    parts = WRITTEN if arguments.patterns else None
+    measure = lambda network: redraw(network, arguments.tries, parts=parts)  # noqa: E731
+    result = evaluated(_network(arguments), measure)
+    for part in parts or PARTS:
         rates = result["result"][part]["solved"]["all"]
         print(f"{part:<16}solved by 1 try {rates[0]:.1%}, by {len(rates)} {rates[-1]:.1%}")
-    print(f"result    {save_result(result, arguments.directory or RESULTS, '-redraw')}")
+    suffix = "-patterns" if parts else "-redraw"
+    print(f"result    {save_result(result, arguments.directory or RESULTS, suffix)}")
     return 0
 
 
@@ -209,6 +212,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     add = command(redraw, f"{network} --checkpoint").add_argument
     add("--tries", type=count, default=10, help="default: 10")
+    add("--patterns", action="store_true", help="only of the formulas that people wrote (LTL)")
 
     add = command(search, f"{compute} --directory --dask").add_argument
     add("--workers", type=count, default=1, help="settings at a time; default: 1")

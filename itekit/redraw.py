@@ -24,6 +24,7 @@ from itekit.training import Network
 
 AVERAGED = (1, 3, 10)  # draws that are averaged
 PARTS = {"test": "35", "generalization": "-generalization"}  # of a result: kinds of sets
+WRITTEN = {"patterns": "-patterns"}  # the formulas that people wrote
 
 
 class Retries:
@@ -85,8 +86,11 @@ class Retries:
         return best, any_beam
 
 
-def redraw(network: Network, tries: int = 10, progress: bool = True) -> dict:
+def redraw(network: Network, tries: int = 10, progress: bool = True, parts=None) -> dict:
     """Solved problems against the number of tries, on the test split and on the grid; JSON.
+
+    Of other `parts`, such as WRITTEN, it also has the try that solved each formula, 0 for none: by
+    the best beam, and by any.
 
     Raises:
         ValueError: less than one try.
@@ -95,7 +99,7 @@ def redraw(network: Network, tries: int = 10, progress: bool = True) -> dict:
         raise ValueError(f"tries must be 1 or more, found {tries}")
     retries, experiment = Retries(network, progress), network.experiment
     result = {"tries": tries, "method": retries.method}
-    for part, kind in PARTS.items():
+    for part, kind in (parts or PARTS).items():
         name = experiment.set_name(kind)
         most = experiment.samples if part == "test" else None
         pairs = read_set(name, experiment.scale)["test"][:most]
@@ -108,7 +112,10 @@ def redraw(network: Network, tries: int = 10, progress: bool = True) -> dict:
             "solved": {key: _curve(best[rows], tries) for key, rows in groups.items()},
             "solved_beams": {key: _curve(any_beam[rows], tries) for key, rows in groups.items()},
         }
-        if retries.method == "random parts":
+        if parts:
+            tried = zip(pairs, best.tolist(), any_beam.tolist(), strict=True)
+            result[part]["formulas"] = [[formula, *both] for (formula, _), *both in tried]
+        elif retries.method == "random parts":
             right = {str(k): retries.averaged(pairs, k) for k in AVERAGED}
             result[part]["averaged"] = {
                 k: {key: float(good[rows].mean()) for key, rows in groups.items()}

@@ -120,10 +120,10 @@ def load_log(name: str, scale: str | None = None, seed: int = 0) -> list[dict]:
     return read_json(_there(RESULTS / f"{made.slug}.log.json", made, "train --publish"), list)
 
 
-def load_redraw(name: str, scale: str | None = None, seed: int = 0) -> dict:
-    """The shipped result of `redraw`; errors as in `load_result`."""
+def load_redraw(name: str, scale: str | None = None, seed: int = 0, suffix: str = "redraw") -> dict:
+    """The shipped result of `redraw`, or of its "patterns"; errors as in `load_result`."""
     made = experiment(name, scale, seed)
-    return read_json(_there(RESULTS / f"{made.slug}-redraw.json", made, "redraw"), dict)
+    return read_json(_there(RESULTS / f"{made.slug}-{suffix}.json", made, "redraw"), dict)
 
 
 def load_result(name: str, scale: str | None = None, seed: int = 0, **evaluated) -> dict:

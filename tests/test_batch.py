@@ -13,8 +13,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from itekit.__main__ import main
-from itekit.notebooks import done_minutes, read_list, run_all
 from itekit.files import locked
+from itekit.notebooks import done_minutes, read_list, run_all
 
 PATIENCE = 120  # seconds: a kernel starts slowly on a machine that has other work
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}

@@ -1,12 +1,20 @@
 """Random formulas: what they are made of, that a seed decides them, and what was asked for."""
 
+import re
 from collections import Counter
 from itertools import islice, product
+from string import ascii_lowercase
 
 import pytest
 import spot
 
-from itekit.datasets.candidates import BATCH, candidates, random_formulas
+from itekit.datasets.candidates import (
+    BATCH,
+    COLLECTIONS,
+    candidates,
+    patterns,
+    random_formulas,
+)
 from itekit.logic.formulas import ARITY, LTL, PROPOSITIONAL, parse_prefix, split, to_prefix
 from itekit.logic.infix import parse_infix
 from itekit.logic.spot_bridge import prefix_to_spot
@@ -175,3 +183,14 @@ def test_a_larger_alphabet_leaves_formulas_of_one_shape_equally_likely(alphabet)
 def test_arguments_out_of_range(propositions, sizes, seed, alphabet):
     with pytest.raises(ValueError, match="found"):
         next(random_formulas(LTL, propositions, sizes, seed, alphabet=alphabet))
+
+
+def test_patterns_mean_what_people_wrote():
+    found = {f: text for collection in COLLECTIONS for f, text in patterns(collection).items()}
+    assert len(found) == 164  # of 169, five are in two collections
+    for formula, text in found.items():
+        assert set(formula) <= set("01!&XU") | set(ascii_lowercase)
+        numbers = sorted(set(re.findall(r"p(\d+)", text)), key=int)
+        for name, number in zip(proposition_names(len(numbers)), numbers, strict=True):
+            text = re.sub(rf"p{number}\b", name, text)
+        assert spot.are_equivalent(prefix_to_spot(formula), spot.formula(text))

@@ -20,6 +20,7 @@ from itekit.datasets.candidates import Drawing
 from itekit.datasets.generate import ANSWERS, regenerate, sample
 from itekit.datasets.presets import Recipe, Stratum, preset
 from itekit.datasets.sets import MANIFEST, read_folder, read_manifest
+from itekit.files import locked
 from itekit.logic.formulas import ARITY, split
 from itekit.tasks.verdicts import TIME_OUT
 from itekit.workers import check_all
@@ -170,6 +171,24 @@ def test_a_failure_while_writing_costs_no_label_and_another_recipe_takes_none(
         here.asked = 0
         assert contents(make(recipe, tmp_path / "b")) == expected
         assert (here.asked > 0) == asks
+
+
+def test_links_at_predictable_names_are_not_followed(here, tmp_path):
+    precious, folder = tmp_path / "precious", tmp_path / "a"
+    precious.write_text("mine")
+    folder.mkdir()
+    (folder / ANSWERS).symlink_to(precious)
+    with pytest.raises(OSError, match=ANSWERS):
+        make(ltl_recipe(), folder)
+    (folder / ANSWERS).unlink()
+    (folder / "train.txt").symlink_to(precious)
+    make(ltl_recipe(), folder)
+    assert precious.read_text() == "mine"
+
+
+def test_two_runs_do_not_write_one_set(here, tmp_path):
+    with locked(tmp_path / "a"), pytest.raises(BlockingIOError, match="another process"):
+        make(ltl_recipe(), tmp_path / "a")
 
 
 def test_seeds_names_and_scales_give_other_formulas():

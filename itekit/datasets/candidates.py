@@ -1,4 +1,4 @@
-"""Random formulas by Spot's generators, and which of them a recipe takes.
+"""Random formulas by Spot's generators, formulas that people wrote, and which a recipe takes.
 
 The weights are those of the paper, section "LTL Solving" and appendix "Experimental Setup"
 (DeepLTL's LTLRandom35 and PropRandom35). Some formulas Spot never builds, such as `&aa`, `!!a` and
@@ -13,13 +13,14 @@ last: the formulas are the same whatever else the process does.
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain, count, islice
+from itertools import chain, count, islice, repeat
 
 import numpy as np
 import spot
+import spot.gen
 
 from itekit.datasets.presets import Recipe
-from itekit.logic.formulas import ARITY, LANGUAGES, LTL, Language, join, split
+from itekit.logic.formulas import ARITY, LANGUAGES, LTL, Language, from_tokens, join, split
 from itekit.logic.spot_bridge import FIRST, from_lbt
 from itekit.tasks.propositional import TAUTOLOGY, UNSATISFIABLE
 from itekit.tasks.verdicts import TIME_OUT
@@ -95,6 +96,28 @@ def candidates(
         yield from [text(formula) for formula in drawn]  # a list: all at once
 
 
+COLLECTIONS = {
+    "Dwyer et al. 1998": spot.gen.LTL_DAC_PATTERNS,
+    "Etessami and Holzmann 2000": spot.gen.LTL_EH_PATTERNS,
+    "Somenzi and Bloem 2000": spot.gen.LTL_SB_PATTERNS,
+    "Holeček et al. 2004": spot.gen.LTL_HKRSS_PATTERNS,
+    "Pelánek 2007": spot.gen.LTL_P_PATTERNS,
+}
+"""Formulas that people wrote, from the literature on model checking and translation to automata."""
+
+
+def patterns(collection: str) -> dict[str, str]:
+    """Prefix text in the paper's operators, over a, b, ... -> the formula as Spot writes it."""
+    found, which = {}, COLLECTIONS[collection]
+    for number in range(1, spot.gen.ltl_pattern_max(which) + 1):
+        formula = spot.gen.ltl_pattern(which, number)
+        tokens = spot.str_lbt_ltl(spot.unabbreviate(formula, "eFGiMRW^")).split()
+        used = sorted({t for t in tokens if t[0] == "p"}, key=lambda name: int(name[1:]))
+        names = dict(zip(used, proposition_names(len(used)), strict=True))
+        found[join(from_tokens(from_lbt(tokens, names)).core().tokens())] = str(formula)
+    return found
+
+
 def _nameless_last(tokens: Sequence[str]) -> list[str]:
     """The formula with the operands of conjunctions that hold no proposition last, sorted."""
 
@@ -145,7 +168,12 @@ class Drawing:
             options = {"fitting": True, "rename_sorted": recipe.sorted_names}
             options |= {key: getattr(stratum, key) for key in ("all_propositions", "alphabet")}
             language = LANGUAGES[recipe.task]
-            source = candidates(language, stratum.propositions, sizes, seed, **options)
+            if stratum.collection:
+                fit = dict.fromkeys(proposition_names(stratum.propositions))
+                source = chain(patterns(stratum.collection), repeat(None))
+                source = (f if f and set(f) - ARITY.keys() <= fit.keys() else None for f in source)
+            else:
+                source = candidates(language, stratum.propositions, sizes, seed, **options)
             self._sources.append(source)
 
     def next_round(self) -> list[tuple[int, str]]:

@@ -7,6 +7,7 @@ Only time-outs depend on the machine; a manifest lists them, and `regenerate` ta
 
 import hashlib
 import json
+import os
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -123,14 +124,16 @@ def _answers(path: Path, key: str) -> Iterator[tuple[BinaryIO, Iterator[str]]]:
 
     Its first line says what decides the answers. A last line that is not whole is taken off.
     """
-    with open(path, "a+b", buffering=0) as file:
-        file.seek(0)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+    with open(descriptor, "r+b", buffering=0) as file:
         first, *kept = file.read().split(b"\n")[:-1] or [b""]
         if first != key.encode():
             kept = []
             file.truncate(0)
+            file.seek(0)
             file.write(key.encode() + b"\n")
         file.truncate(sum(len(line) + 1 for line in (key.encode(), *kept)))
+        file.seek(0, os.SEEK_END)
         yield file, iter([line.decode() for line in kept])
 
 

@@ -9,9 +9,11 @@ Experiment with Limited Dataset" and "Experimental Setup".
     ltl-perturbed           ltl35 with APs renamed in the order of the trace
     ltl-generalization      at most 100 formulas for each AP count 1 to 10 and length 1 to 50
     ltl-alpha-covariance    1000 formulas for each AP count 3 to 10
+    ltl-patterns            formulas that people wrote, from five collections (ours)
 
-and the same with `prop` for propositional logic (PropRandom35). Labels of ltl35 come from Spot's
-default translation, as the paper's; those of the larger LTL sets from the fast one.
+and, but for the last, the same with `prop` for propositional logic (PropRandom35). Labels of ltl35
+come from Spot's default translation, as the paper's; those of the larger LTL sets from the fast
+one.
 """
 
 import re
@@ -41,6 +43,7 @@ class Stratum:
     largest_tree: int | None = None  # the largest random tree, `high` if None: Spot shortens some
     all_propositions: bool = False
     alphabet: int | None = None
+    collection: str | None = None
 
 
 @dataclass(frozen=True)
@@ -147,10 +150,19 @@ _OTHERS = {  # formulas (in a cell of the grid; for each AP count from 3 on), AP
     "35-10ap": {"smoke": (100, 5, 12), "lab": (50_000, 6, 20), "paper": (1_000_000, 10, 35)},
     "-generalization": {"smoke": (3, 3, 8), "lab": (20, 6, 25), "paper": (100, 10, 50)},
     "-alpha-covariance": {"smoke": (5, 4, 15), "lab": (100, 6, 25), "paper": (1000, 10, 50)},
+    "-patterns": {"smoke": (0, 5, 12), "lab": (0, 6, 50), "paper": (0, 10, 50)},
 }
 _KINDS = ("35", "35-10ap", "-limited", "-perturbed", "-generalization", "-alpha-covariance")
 _TASKS = {"ltl": "ltl", "prop": "propositional"}
 _SETS = {prefix + kind: (prefix, kind) for prefix in _TASKS for kind in _KINDS}
+_SETS["ltl-patterns"] = ("ltl", "-patterns")
+_PATTERNS = {  # collection: formulas in it
+    "Dwyer et al. 1998": 55,
+    "Etessami and Holzmann 2000": 12,
+    "Somenzi and Bloem 2000": 27,
+    "Holeček et al. 2004": 55,
+    "Pelánek 2007": 20,
+}
 NAMES = tuple(_SETS)
 # task -> lengths for each AP below which formulas with all APs are found sooner among 4 times as
 # many APs, and among twice as many (measured for 5, 6 and 10 APs; see `random_formulas`)
@@ -189,6 +201,9 @@ def _strata(kind: str, task: str, scale: str) -> Iterator[Stratum]:
     count, most, high = _OTHERS[kind][scale]
     if kind == "35-10ap":
         yield Stratum(most, 1, high, count, 100 * count)
+    elif kind == "-patterns":
+        for name, number in _PATTERNS.items():
+            yield Stratum(most, 1, high, number, number, collection=name)
     elif kind == "-alpha-covariance":
         for aps in range(3, most + 1):
             yield Stratum(aps, 1, high, count, 5000 * count, all_propositions=True)
