@@ -18,6 +18,7 @@ Shapes: N vectors (or integers), d dimensions.
 """
 
 import itertools
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -95,8 +96,12 @@ def sample_unique_integers(upper: int, count: int, generator: torch.Generator) -
         while limit < most and (refused := (draws >= limit).nonzero()).numel():
             draws[refused] = torch.randint(most, refused.shape, generator=generator)
         unique = torch.cat([unique, draws % upper])
-        first = np.sort(np.unique(unique.numpy(), return_index=True)[1])
-        unique, wanted = unique[first], 2 * (count - len(first)) + 8
+        values, order = unique.sort(stable=True)
+        if (repeated := values[1:] == values[:-1]).any():
+            keep = torch.ones_like(unique, dtype=torch.bool)
+            keep[order[1:][repeated]] = False
+            unique = unique[keep]
+        wanted = 2 * (count - len(unique)) + 8
     return unique[:count]
 
 
@@ -117,7 +122,7 @@ def vectors_to_integers(method: str, vectors: Tensor) -> Tensor:
     if outside.any():
         row = int(outside.nonzero()[0])
         raise ValueError(f"row {row} is not in {method}: found {vectors[row].tolist()}")
-    integers = (found.long().argmax(2) * _powers(len(values), dimensions)).sum(1)
+    integers = (found.long().argmax(2) * _powers(len(values), dimensions)[1:]).sum(1)
     return integers - (integers > size // 2).long() if len(values) == 3 else integers
 
 
@@ -129,15 +134,25 @@ def _numbered(method: str, dimensions: int) -> int:
     return size
 
 
-def _powers(base: int, dimensions: int) -> Tensor:
-    """base**(d - 1), ..., base, 1: [d]."""
-    return base ** torch.arange(dimensions - 1, -1, -1)
+@lru_cache(maxsize=256)
+def _powers(base: int, dimensions: int, dtype: torch.dtype = torch.int64) -> Tensor:
+    """base**d, ..., base, 1: [d + 1]."""
+    return torch.tensor([base**place for place in range(dimensions, -1, -1)], dtype=dtype)
 
 
 def _vectors(method: str, integers: Tensor, dimensions: int) -> Tensor:
-    """`integers_to_vectors` of integers that are known to be in range."""
-    values = _VALUES[method]
-    base = len(values)
+    """`integers_to_vectors` of integers that are known to be in range.
+
+    Digit k is floor(i / base**k) - base * floor(i / base**(k + 1)). Up to 2**24 this is exact in
+    float32, up to 2**53 in float64, and both divide much faster than int64.
+    """
+    base = len(_VALUES[method])
     if base == 3:
         integers = integers + (integers >= 3**dimensions // 2)  # step over the zero vector
-    return values[integers[:, None] // _powers(base, dimensions) % base]
+    if (most := base**dimensions) <= 2**53:
+        exact = torch.float32 if most <= 2**24 else torch.float64
+        quotients = (integers.to(exact)[:, None] / _powers(base, dimensions, exact)).floor_()
+    else:
+        quotients = integers[:, None] // _powers(base, dimensions)
+    digits = torch.sub(quotients[:, 1:], quotients[:, :-1], alpha=base)
+    return (digits.sub_(1) if base == 3 else digits.mul_(2).sub_(1)).float()
