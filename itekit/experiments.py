@@ -20,6 +20,7 @@ the same -perturbed and -limited (paper, sections "LTL Solving", "Dataset Pertur
     by-appearance[-BASELINE]            propositional labels in the order of the formula (ours)
     longer[-BASELINE]                   LTL in three times the steps (ours)
     many-names[-alpha-renaming]         LTL with 20 propositions in the vocabulary (ours)
+    names-N[-METHOD]                    the same with N
 """
 
 import dataclasses
@@ -356,6 +357,12 @@ _LTL_ONLY = {
     "many-names": _PROPOSED | {"test_propositions": 20},
     "many-names-alpha-renaming": {"embedding": _ALPHA, "test_propositions": 20},
 }
+for _count in (60, 200):
+    _LTL_ONLY[f"names-{_count}"] = _SMALLEST | {"test_propositions": _count}
+    _LTL_ONLY[f"names-{_count}-alpha-renaming"] = {"embedding": _ALPHA, "test_propositions": _count}
+    _LTL_ONLY[f"names-{_count}-smallest-set"] = _LOGIC["smallest-set"] | {
+        "test_propositions": _count
+    }
 _PROP_ONLY = {
     "symbol-invariant": {"embedding": _E("invariant"), "of_model": {"aggregation": "both"}},
     "by-appearance": _PROPOSED | {"label_order": "appearance"},

@@ -10,7 +10,6 @@ fixed, class 0, class 1, ..., so that the interchangeable rows come last in the 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from string import ascii_letters, ascii_lowercase, digits
 
 PAD, END, START = SPECIAL = ("<pad>", "<end>", "<start>")
@@ -103,12 +102,14 @@ FIXED = {"ltl": "10!&|XU;{}", "propositional": "10!&|=^"}
 """Task -> its constants, operators and, for traces, `;` `{` `}` and the `|` that Spot writes."""
 
 
+IDEOGRAPHS = "".join(map(chr, range(0x4E00, 0x4E00 + 10_000)))  # one character each, like letters
+
+
 def alphabet(size: int) -> tuple[str, ...]:
     """`size` characters, 1 to 10,000: letters and digits first, then one CJK ideograph each."""
     if not 1 <= size <= 10_000:
         raise ValueError(f"an alphabet has 1 to 10000 characters, {size} were asked for")
-    first = ascii_letters + digits
-    return tuple(first[:size]) + tuple(chr(0x4E00 + i) for i in range(size - len(first)))
+    return tuple((ascii_letters + digits + IDEOGRAPHS)[:size])
 
 
 def copying_vocabulary(characters: int) -> Vocabulary:
@@ -117,9 +118,8 @@ def copying_vocabulary(characters: int) -> Vocabulary:
 
 
 def proposition_names(count: int) -> tuple[str, ...]:
-    """The first `count` names of atomic propositions, 0 to 702: a, b, ..., z, aa, ab, ..., zz."""
-    pairs = map("".join, product(ascii_lowercase, repeat=2))
-    return (*ascii_lowercase, *pairs)[:count]
+    """The first `count` names of atomic propositions: a, b, ..., z, then one CJK ideograph each."""
+    return tuple((ascii_lowercase + IDEOGRAPHS)[:count])
 
 
 def logic_vocabulary(task: str, propositions: int) -> Vocabulary:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from itekit.logic.formulas import LTL, PROPOSITIONAL
+from itekit.logic.formulas import LTL, PROPOSITIONAL, is_name
 from itekit.vocabulary import (
     END,
     PAD,
@@ -66,10 +66,10 @@ def test_an_alphabet_has_different_characters_and_begins_like_a_smaller_one(size
     assert alphabet(size) == alphabet(size + 1)[:size]
 
 
-def test_propositions_are_called_by_letters_then_by_pairs():
+def test_propositions_are_called_by_letters_then_by_ideographs():
     assert proposition_names(3) == ("a", "b", "c")
-    assert proposition_names(28)[25:] == ("z", "aa", "ab")
-    assert len(set(proposition_names(702))) == 702
+    assert proposition_names(28)[25:] == ("z", "一", "丁")
+    assert len(set(proposition_names(702))) == 702 and is_name(proposition_names(702)[-1])
 
 
 @pytest.mark.parametrize("task", ["ltl", "propositional"])

@@ -23,7 +23,9 @@ MAX_DEPTH, MAX_SIZE = 200, 100_000  # operators from the root to a leaf; tokens 
 LIMITS = f"at most {MAX_SIZE} tokens, and at most {MAX_DEPTH} operators inside each other"
 ALIASES = {"<->": "=", "->": ">", "xor": "^"}  # spellings of DeepLTL's files, and their tokens
 
-_NAME = re.compile("(?!(?:true|false|xor)$)[a-z][a-z0-9_]*")
+_NAME = re.compile(
+    "(?!(?:true|false|xor)$)[a-z\u4e00-\u9fff][a-z0-9_]*"
+)  # see vocabulary.IDEOGRAPHS
 NAME = "a small letter, then small letters, digits or _ (not true, false or xor)"
 _WORD = re.compile(r"\S+")
 _ALIAS = re.compile("|".join(ALIASES))
