@@ -120,7 +120,9 @@ def attempts_html(question: Question, tried: Sequence[Attempt], most: int) -> st
     subject, rows = question.subject, []
     for one in tried:
         what = f"random part {one.number}"
-        if not subject.is_random:
+        if subject.experiment.embedding.kind == "invariant":
+            what = f"sample {one.number}" if one.number else "the best answer"
+        elif not subject.is_random:
             pairs = ", ".join(arrows(one.renaming, subject.used(question.asked)))
             what = html.escape(pairs) if one.number else "as it is"
         said = _said(subject, question.asked, one.answer)
@@ -138,7 +140,7 @@ def rows_figure(question: Question) -> go.Figure:
     """The whole embedding matrix, the rows of the problem and of the answer lit."""
     subject, embedding = question.subject, question.subject.experiment.embedding
     U = subject.matrix(question.draw).numpy()
-    tokens = subject.vocabulary.tokens
+    tokens = (*subject.vocabulary.tokens, "○ others")[: len(U)]
     read = subject.as_read(question.asked)
     lit = set(read(question.asked)) | set(read(question.answer)) | {"<start>", "<end>"}
     figure = embedding_matrix(
@@ -189,7 +191,7 @@ def answer_attention(
         x, layout, (keys, _values), bias = given
         (query,) = cross.split(cross.query(x), layout, "q")
         weights = torch.softmax(query @ keys.transpose(-1, -2) + bias, dim=-1)
-        found.append(weights[0, ..., : source.shape[1]])
+        found.append(weights.mean(0)[..., : source.shape[1]])  # over streams, if there are any
 
     hooks = [layer.cross.register_forward_hook(keep) for layer in model.decoder]
     try:

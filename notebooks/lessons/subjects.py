@@ -187,6 +187,11 @@ class LogicSubject(Subject):
     def answers(self, problems: Sequence[str], draw: int = 0) -> list[str]:
         return Solver(self.network, draw).answers(problems)
 
+    def attempt(self, problem: str, number: int) -> tuple[Renaming, str]:
+        if self.experiment.embedding.kind != "invariant" or not number:
+            return super().attempt(problem, number)
+        return Renaming.identity, Solver(self.network, sample=number).answers([problem])[0]
+
     def as_read(self, problem: str) -> Renaming:
         names = self.readable_names
         return canonical_renaming(problem if self.experiment.canonical else "", names, names)
