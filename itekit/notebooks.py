@@ -104,10 +104,11 @@ def check_parameters(path: str | Path, parameters: dict) -> None:
     resolve_scale(parameters.get("scale"))
 
 
-def guard_parameters() -> None:
-    """Raise ValueError when papermill injected what the `parameters` cell does not take.
+def guard_parameters() -> str:
+    """The size to use, after a look at the parameters; called by the cell after theirs.
 
-    Its injected cell begins with "# Parameters" and runs just after the `parameters` cell.
+    ValueError when papermill injected what the `parameters` cell does not take: its injected cell
+    begins with "# Parameters" and runs just after that one.
     """
     from IPython import get_ipython
 
@@ -116,6 +117,7 @@ def guard_parameters() -> None:
     for before, source in zip(cells, cells[1:], strict=False):
         if source.startswith("# Parameters\n"):
             check_values(assigned(before), {n: names[n] for n in assigned(source)}, "this notebook")
+    return resolve_scale(names.get("scale"))
 
 
 def private_sockets() -> dict:
