@@ -6,6 +6,7 @@ whatever Python the machine has: it imports the standard library only, in what P
 """
 
 import glob
+import importlib.util
 import os
 import platform
 import shutil
@@ -71,6 +72,12 @@ def spot_note():
             f"copying notebooks work without it. For the LTL notebooks use conda-forge's package "
             f"`spot`, a container, or Binder."
         )
+
+
+def need_spot():
+    """Raise ImportError, with what to do, where Spot is not installed."""
+    if importlib.util.find_spec("spot") is None:
+        raise ImportError(spot_note() or "Spot is missing: `make setup` installs it")
 
 
 def setup_problems(environment, requirements):
