@@ -10,6 +10,7 @@ from itekit.plots.lassos import lasso_figure, lasso_table
 from itekit.plots.lines import (
     alpha_covariance_lines,
     rates_by_propositions,
+    rates_with_intervals,
     runtime_figure,
     solved_against_draws,
     training_curves,

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
+from scipy.stats import binomtest
 
 from itekit.plots.show import GREY, look, style
 
 Rates = Mapping[str, Mapping[int | str, float]]
 PANELS = {"loss": "loss", "scale": "AdaCos scale", "learning_rate": "learning rate"}
+METHODS = ("proposed", "alpha-renaming", "plain", "full-vocabulary", "symbol-invariant")
+METHODS += ("smallest-set",)  # in the order of their colours
 MOST_POINTS = 800  # a curve; more cannot be told apart on a screen
 
 
@@ -150,3 +153,35 @@ def runtime_figure(runtimes: Mapping[str, tuple[Any, Any]], *, title: str = "") 
     figure.update_xaxes(title_text="number of vectors", **axis)
     figure.update_yaxes(title_text="seconds", **axis)
     return style(figure, title=title, width=700, height=440)
+
+
+def rates_with_intervals(
+    counts: Mapping[str, Mapping[float, tuple[int, int]]], *, title: str, x: str, log: bool = False
+) -> go.Figure:
+    """Rates with Wilson's 95 % intervals, {"model": {x: (how many of, so many)}}.
+
+    A model that is named as a method of the kit has that method's colour.
+    """
+    figure = go.Figure()
+    for i, (name, points) in enumerate(counts.items()):
+        colour, symbol, dash = look(METHODS.index(name) if name in METHODS else i)
+        rates = [k / n for k, n in points.values()]
+        ends = [binomtest(k, n).proportion_ci(method="wilson") for k, n in points.values()]
+        bars = {"array": [end.high - rate for end, rate in zip(ends, rates, strict=True)]}
+        bars["arrayminus"] = [rate - end.low for end, rate in zip(ends, rates, strict=True)]
+        figure.add_scatter(
+            x=list(points),
+            y=rates,
+            error_y=bars,
+            name=name,
+            mode="lines+markers",
+            line={"color": colour, "width": 2.5, "dash": dash},
+            marker={"symbol": symbol, "size": 9, "color": colour},
+            hovertemplate=f"{name}, %{{x}}: %{{y:.1%}}<extra></extra>",
+        )
+    values = sorted({value for points in counts.values() for value in points})
+    text = [f"{value:,}" for value in values]
+    kind = "log" if log else "linear"
+    figure.update_xaxes(title_text=x, type=kind, tickvals=values, ticktext=text, minor_ticks="")
+    figure.update_yaxes(range=[-0.02, 1.03], tickformat=".0%", dtick=0.2, title_text="correct")
+    return style(figure, title=title, width=860, height=420, showlegend=True)
