@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from string import ascii_lowercase
 from typing import Any
 
 Text = str | Sequence[str]  # prefix text, or its tokens
@@ -57,6 +58,11 @@ class Language:
         """Prefix token -> operator."""
         return {operator.token: operator for operator in self.operators}
 
+    @cached_property
+    def one_character(self) -> frozenset[str]:
+        """The operators, and the names that every text of one character a token may hold."""
+        return frozenset(ascii_lowercase).union(self.by_token)
+
 
 _OPERATORS = [  # binding and associativity are Spot's
     Operator("1", 0, "true", "1", "⊤", "true"),
@@ -87,6 +93,7 @@ PROPOSITIONAL = _language("10!&|=^", "10!&|=^")
 STEPS = _language("10!&|>=^", "10!&")  # what a step of a trace may be: no temporal operators
 LANGUAGES = {"ltl": LTL, "propositional": PROPOSITIONAL}  # of the two tasks
 ARITY = {operator.token: operator.arity for operator in LTL.operators}  # of both logics
+_CHANGE = {token: arity - 1 for token, arity in ARITY.items()}  # of how many formulas are missing
 
 
 def fold(tokens: Sequence[str], combine: Callable) -> Any:
@@ -297,15 +304,17 @@ def read_tokens(text: Text, language: Language, propositions: Names = None) -> S
 
 def is_formula(tokens: Sequence[str], language: Language, propositions: Names) -> bool:
     """Whether tokens are exactly one formula of the language, neither too large nor too deep."""
-    missing, arity = 1, ARITY.get
+    missing, change = 1, _CHANGE.get
     for token in tokens:
         if not missing:
             return False
-        missing += arity(token, 0) - 1
+        missing += change(token, -1)
     if missing or len(tokens) > MAX_SIZE:
         return False
     if len(tokens) > MAX_DEPTH and fold(tokens, lambda _, *d: 1 + max(d, default=-1)) > MAX_DEPTH:
         return False
+    if propositions is None and language.one_character.issuperset(tokens):
+        return True
     names = set(tokens).difference(language.by_token)
     return all(map(is_name, names)) if propositions is None else names.issubset(propositions)
 

@@ -7,7 +7,6 @@ its steps. `a;&ab;{b}` is: a, then a and b, then b for ever.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
 
 from itekit.logic.formulas import (
     ARITY,
@@ -116,17 +115,16 @@ def parse_trace(text: Text) -> Trace:
 def read_trace(text: Text, *, propositions: Names = None) -> Steps:
     """The steps of a trace as tokens, checked (FormulaError); no tree is built."""
     text = text if isinstance(text, str) else join(text)
-    places, start = cut(text)
-    steps = [text[slice(*place)] for place in places]
-    steps = list(map(str.split, steps)) if " " in text else steps
-    for step, place in zip(steps, places, strict=True):
+    texts, start = cut(text)
+    steps = list(map(str.split, texts)) if " " in text else texts
+    for number, step in enumerate(steps):
         if not is_formula(step, STEPS, propositions):
-            raise fault(text, *place, STEPS, propositions)
+            raise fault(text, *span(text, texts, start, number), STEPS, propositions)
     return steps, start
 
 
-def cut(text: str, word: str = "") -> tuple[list[tuple[int, int]], int]:
-    """Where each step of a trace begins and ends, and how many come before the cycle.
+def cut(text: str, word: str = "") -> tuple[list[str], int]:
+    """The texts of a trace's steps, and how many of them come before the cycle.
 
     `word` is what may stand before the brace that opens the cycle. FormulaError if `;` `{` `}` do
     not stand as in a trace.
@@ -143,9 +141,11 @@ def cut(text: str, word: str = "") -> tuple[list[tuple[int, int]], int]:
     if after := after.lstrip():
         found = quoted(after[0])
         raise FormulaError(text, len(text) - len(after), found, "the end: the trace is complete")
+    return steps + cycle.split(";"), len(steps)
 
-    def places(steps: list[str], first: int) -> list[tuple[int, int]]:
-        starts = accumulate((len(step) + 1 for step in steps), initial=first)
-        return [(start, after - 1) for start, after in pairwise(starts)]
 
-    return places(steps, 0) + places(cycle.split(";"), len(head) + 1), len(steps)
+def span(text: str, steps: list[str], start: int, number: int) -> tuple[int, int]:
+    """Where a step that `cut` found stands in the text."""
+    place, first = (text.index("{") + 1, start) if number >= start else (0, 0)
+    place += sum(len(step) + 1 for step in steps[first:number])
+    return place, place + len(steps[number])

@@ -22,7 +22,6 @@ from itekit.logic.formulas import (
     FormulaError,
     Names,
     Text,
-    fold,
     is_name,
     join,
     positions,
@@ -122,8 +121,17 @@ def table(
     full = (1 << (1 << len(names))) - 1
     known = {"0": 0, "1": full} | {name: full * value for name, value in (values or {}).items()}
     known |= zip(names, columns(len(names)), strict=True)
+    stack: list[int] = []
+    push, pop = stack.append, stack.pop
     try:
-        return fold(tokens, lambda token, *f: BOOLEAN[token](*f) & full if f else known[token])
+        for token in reversed(tokens):
+            if token in known:
+                push(known[token])
+            elif token == "!":
+                push(full ^ pop())
+            else:
+                push(BOOLEAN[token](pop(), pop()) & full)
+        return pop()
     except KeyError as error:
         expected = f"a Boolean operator or a proposition ({' '.join(names)})"
         raise ValueError(f"found {error.args[0]!r}, expected {expected}") from None
