@@ -1,11 +1,66 @@
-"""Exercises of notebook 04: attention, the order of a text, the place in a tree."""
+"""Notebook 04: its exercises on attention, the order of a text and trees; the echoes of RoPE."""
 
+from collections.abc import Callable
+
+import ipywidgets as widgets
+import numpy as np
+import plotly.graph_objects as go
 import torch
+from plotly.subplots import make_subplots
+from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from itekit.logic.formulas import parse_prefix
 from itekit.model import rope_table, rotate
+from itekit.plots import AMOUNTS, COLOURS, style
 from lessons.exercises import Exercise, many, random_formula, random_tensor
+from lessons.panels import Panel, look
+
+
+def by_distance(weights: Tensor) -> list[float]:
+    """The mean weight between positions that are n apart, for all distances n."""
+    both = [(weights.diagonal(n), weights.diagonal(-n)) for n in range(len(weights))]
+    return [torch.cat(pair).mean().item() for pair in both]
+
+
+def echo_figure(alike: np.ndarray, weights: Tensor, base: float, trained: int = 10) -> go.Figure:
+    """How much each distance is like 0, what a network pays to it, and all its weights [L, L]."""
+    titles = ["predicted: is this distance like 0?", "the network's attention", "measured"]
+    shape = {"specs": [[{}, {"rowspan": 2}], [{}, None]], "column_widths": [0.52, 0.48]}
+    space = {"vertical_spacing": 0.16, "horizontal_spacing": 0.14, "subplot_titles": titles}
+    figure = make_subplots(2, 2, **shape, **space).update_layout(showlegend=False)
+    figure.add_scatter(y=alike.round(3), mode="lines+markers", row=1, col=1, line_color=COLOURS[0])
+    figure.add_bar(y=np.round(by_distance(weights), 3), row=2, col=1, marker_color=COLOURS[1])
+    z = weights.numpy().round(3)
+    figure.add_heatmap(z=z, colorscale=AMOUNTS, zmin=0, zmax=1, showscale=False, row=1, col=2)
+    echo = trained + 1 + int(alike[trained + 1 :].argmax())
+    green = {"fillcolor": COLOURS[2], "opacity": 0.12, "line_width": 0}
+    for place in ({"row": 1, "col": 1}, {"row": 2, "col": 1}):
+        figure.add_vrect(0, trained, **green, **place)
+        figure.add_vline(echo, line={"dash": "dot", "color": "black"}, **place)
+    figure.update_xaxes(range=[-0.6, len(alike) - 0.4], col=1)
+    figure.update_xaxes(title_text="distance", row=2, col=1)
+    figure.update_yaxes(title_text="mean cosine", range=[-1.05, 1.05], row=1, col=1)
+    figure.update_yaxes(title_text="weight", range=[0, 1], row=2, col=1)
+    figure.update_xaxes(title_text="position read", row=1, col=2)
+    figure.update_yaxes(title_text="position written", autorange="reversed", row=1, col=2)
+    return style(figure, title=f"base {base:,.0f}", width=840, height=440, margin_t=80)
+
+
+class EchoPanel(Panel):
+    """Move RoPE's base; `figure` draws what it predicts and what a trained network then does."""
+
+    def __init__(self, figure: Callable[[float], go.Figure]):
+        shape = {"min": 2.5, "max": 6, "step": 0.05, "continuous_update": False}
+        self.base = widgets.FloatLogSlider(10_000, **shape, **look("base", "34em"))
+        self.figure = figure
+        super().__init__([self.base])
+        self.watch(self.base)
+
+    def work(self) -> str:
+        self.draw(self.figure(self.base.value), f"Echoes for the base {self.base.value:,.0f}")
+        second = 2 * np.pi * self.base.value ** (1 / 8)
+        return f"<p>The first pair is back after 6.28 positions, the second after {second:.2f}.</p>"
 
 
 def _scores(query, key, mask, power=0.5):
