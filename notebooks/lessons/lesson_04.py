@@ -60,7 +60,7 @@ class EchoPanel(Panel):
     def work(self) -> str:
         self.draw(self.figure(self.base.value), f"Echoes for the base {self.base.value:,.0f}")
         second = 2 * np.pi * self.base.value ** (1 / 8)
-        return f"<p>The first pair is back after 6.28 positions, the second after {second:.2f}.</p>"
+        return f"<p>The first hand is back after 6.28 positions, the second after {second:.2f}.</p>"
 
 
 def _scores(query, key, mask, power=0.5):
@@ -93,6 +93,10 @@ check_attention.mistakes = {
     lambda q, k, v, mask: _scores(q, k, ~mask).softmax(1) @ v: "the mask is turned round: it is "
     "true where a query may look.",
 }
+check_attention.signs = {
+    lambda answer, *_: np.isnan(answer).any(): "nan comes from 0 times infinity. Do not multiply "
+    "by the mask: masked_fill puts minus infinity just where it belongs.",
+}
 
 
 def _halves_to_neighbours(d):
@@ -123,6 +127,10 @@ check_rope_halves.mistakes = {
     _rope: "neighbouring columns are turned together, as in part 4. Here column j goes with column "
     "j + d/2.",
     lambda x, base: _rope_halves(x, base, sign=-1): "the pairs turn the other way round.",
+    lambda x, base: _rope_halves(
+        x, base**0.5
+    ): "pair j turns by p times b^(-2j/d). A 2 is missing.",
+    lambda x, base: _rope_halves(x, 1 / base): "later pairs turn faster. They should be slower.",
     lambda x, base: _rope_halves(x, base, start=1): "the first row, at position 0, does not turn.",
     lambda x, base: _rope_halves(x, base)[:, _halves_to_neighbours(x.shape[1])]: "the columns have "
     "moved: the pairs stand beside each other. Put column j back at j.",
