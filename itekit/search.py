@@ -31,7 +31,7 @@ from itekit.workers import TaskError, cluster, run
 FOLDER = RUNS / "search"
 BASELINES = ("full-vocabulary", "alpha-renaming")
 FEATURES = ("f_bn", "f_fn", "adacos")
-OTHER_BASE = 1_000_000.0  # of RoPE, at which no offset looks like another (notebook 05, part 11)
+OTHER_BASE = 1_000_000.0  # of RoPE, at which no offset looks like another (notebook 05, part 7)
 OTHER_DRAWS = 3
 ALL, NONE = (True, True, True), (False, False, False)
 SOME = (False, True, True), (True, True, False), (False, True, False), (True, False, False)

@@ -1,13 +1,129 @@
-"""Exercises of notebook 05: edit distances, decoding a batch, a larger vocabulary."""
+"""Lesson 05: its networks and results, a table, two figures; and its exercises."""
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from operator import ne
 
+import numpy as np
+import plotly.graph_objects as go
 import torch
+from IPython.display import Markdown
 from rapidfuzz.distance import OSA, Levenshtein
 from torch.nn.functional import normalize
 
+from itekit.experiments import from_json
+from itekit.plots import COLOURS, edit_distance_heatmaps, show, style
+from itekit.plots.show import BELOW, WIDEST
+from itekit.results import (
+    evaluate,
+    load_network,
+    load_or_train,
+    load_result,
+    markdown_table,
+    our_value,
+    paper_value,
+)
+from itekit.training import Network
+from lessons.copies import copies
 from lessons.exercises import Exercise, many, random_tensor
 from lessons.lesson_03 import as_it_is, matrix
+
+FAMILY = "copying-5-10"
+CORNERS = ("as trained", "more characters", "longer", "both")
+METHODS = ("proposed", "alpha-renaming", "plain", "full-vocabulary")
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Networks of copying-5-10: those of the paper's size that are shipped, or made here."""
+
+    scale: str
+    seed: int
+    train: bool
+
+    def network(self, variant: str) -> Network:
+        if self.train:
+            return load_or_train(f"{FAMILY}/{variant}", self.scale, self.seed, train=True)
+        return load_network(f"{FAMILY}/{variant}", "paper", self.seed)
+
+    def results(self, prefix: str = "") -> dict[str, dict]:
+        """The evaluations of the four methods; `prefix` is how their training differed."""
+        return {method: self._result(f"{prefix}{method}") for method in METHODS}
+
+    def _result(self, variant: str) -> dict:
+        variant = variant.removesuffix("-proposed")
+        if not self.train:
+            return load_result(f"{FAMILY}/{variant}", "paper", self.seed)
+        made = evaluate(self.network(variant))
+        made["result"]["grid"] = np.array(made["result"]["grid"], float)
+        return made
+
+
+def heatmaps(results: Mapping[str, dict]) -> None:
+    """Show a heatmap for each result, on one colour scale; the box is what training held."""
+    panels = []
+    for name, one in results.items():
+        held = from_json(one["experiment"]).data
+        panels.append((name, one["result"]["grid"], held.characters, (held.minimum, held.maximum)))
+    axis, told = one["result"]["axis"], [f"{n} {np.nanmean(grid):.2f}" for n, grid, *_ in panels]
+    figure = edit_distance_heatmaps(panels, lengths=axis, uniques=axis)
+    show(figure, alt=f"Mean edit distance by unique characters and length: {', '.join(told)}.")
+
+
+def corners(one: Mapping, known: int = 5, longest: int = 10) -> list[float]:
+    """Mean edit distance in the four CORNERS of a result's grid; NaN for one without a cell."""
+    grid, axis = np.array(one["result"]["grid"], float), np.array(one["result"]["axis"])
+    more, longer = np.meshgrid(axis > known, axis > longest, indexing="ij")
+    parts = [~more & ~longer, more & ~longer, ~more & longer, more & longer]
+    cells = [grid[part & ~np.isnan(grid)] for part in parts]
+    return [c.mean() if len(c) else np.nan for c in cells]
+
+
+def grid_table(results: Mapping[str, dict]) -> Markdown:
+    """Mean edit distances: the corners of the grid, the grid, and the paper's."""
+    rows = [
+        [
+            name,
+            *(f"{x:.2f}" for x in (*corners(one), our_value(one), paper_value(f"{FAMILY}/{name}"))),
+        ]
+        for name, one in results.items()
+    ]
+    return Markdown(markdown_table(("network", *CORNERS, "ours", "the paper's best"), rows))
+
+
+def bases_figure(
+    network: Network, strings: Sequence[str], bases: Sequence[int], likeness: Callable
+) -> go.Figure:
+    """How much an offset looks like 0, and how many characters copies lack; a slider of the base.
+
+    `likeness` takes offsets and a base. The strings have one length.
+    """
+    lacking, figure, steps = np.arange(len(strings[0]) + 1), go.Figure(), []
+    for base in bases:
+        made = copies(network.with_rope_base(base), strings)
+        ends = [max(0, len(one.source) - len(one.answer)) for one in made]
+        shares = np.bincount(ends, minlength=len(lacking)) / len(made)
+        values = [shares.tolist(), likeness(lacking, base).round(4).tolist()]
+        steps.append({"method": "restyle", "label": f"{base:,}", "args": [{"y": values}, [0, 1]]})
+    first = bases.index(10_000)
+    bars, line = steps[first]["args"][0]["y"]
+    name = "share of the copies that lack so many characters"
+    figure.add_bar(x=lacking, y=bars, name=name, marker_color=COLOURS[0])
+    name, look = "how much this offset looks like offset 0", {"color": COLOURS[1], "width": 2.5}
+    figure.add_scatter(x=lacking, y=line, name=name, mode="lines+markers", line=look)
+    shaded = {"fillcolor": "#2ECC40", "opacity": 0.12, "line_width": 0, "layer": "below"}
+    note = {"annotation_text": "offsets in training", "annotation_position": "bottom left"}
+    figure.add_vrect(-0.5, 10.5, **shaded, **note)
+    figure.update_xaxes(title_text="offset in characters", dtick=5, range=[-0.7, lacking[-1] + 0.7])
+    figure.update_yaxes(range=[-1.05, 1.1], zeroline=True)
+    slider = {
+        "steps": steps,
+        "active": first,
+        "pad": {"t": 45},
+        "currentvalue": {"prefix": "base "},
+    }
+    size = {"width": WIDEST, "height": 520, "margin": {"r": 45, "b": 190}, "legend": BELOW}
+    return style(figure, sliders=[slider], **size)
 
 
 def _edited(rng, string):
