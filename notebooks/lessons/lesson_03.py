@@ -1,12 +1,176 @@
-"""Exercises of notebook 03: rows of U, their cosines, the AdaCos scale and loss."""
+"""Notebook 03: the push of a loss, a short training, its mistakes; exercises on U and AdaCos."""
 
+import copy
 import math
+from collections import Counter
+from dataclasses import replace
 
+import ipywidgets as widgets
+import numpy as np
+import plotly.graph_objects as go
 import torch
 from torch.nn.functional import cosine_similarity, cross_entropy, normalize
 
+from itekit.data import CopyingStream
+from itekit.evaluation import GridEvaluation
+from itekit.experiments import experiment
+from itekit.fast import Dropout
 from itekit.losses import AdaCos
+from itekit.plots import COLOURS, DASHES, GREY, style
+from itekit.plots.show import BELOW, WIDEST, subplots
+from itekit.random_vectors import seeded
+from itekit.results import paper_value, results
+from itekit.tasks.copying import strings_with_unique
+from itekit.training import Network, adamw, learning_rate
+from lessons.copies import copies
 from lessons.exercises import Exercise, many, random_tensor
+from lessons.panels import Panel
+
+CLASSES = 33  # of the push: a target and 32 others, at cosine 0
+TOKENS = 100
+
+
+def push_figure(scales, angles=(), where=None) -> go.Figure:
+    """1 - p of a target against its angle, a curve for each scale {name: s}; dots for tokens."""
+    theta, figure = np.linspace(0, 120, 121), go.Figure()
+
+    def push(s, degrees):
+        return 1 / (1 + np.exp(s * np.cos(np.radians(degrees))) / (CLASSES - 1))
+
+    for i, (name, s) in enumerate(scales.items()):
+        line = {"color": COLOURS[i], "dash": DASHES[i], "width": 2.5}
+        figure.add_scatter(x=theta, y=push(s, theta), name=name, line=line, mode="lines")
+        if len(angles):
+            dots = {"color": COLOURS[i], "size": 7, "opacity": 0.5}
+            dots = {"mode": "markers", "marker": dots, "showlegend": False}
+            figure.add_scatter(x=angles, y=push(s, angles), **dots)
+    if where is not None:
+        line = {"color": GREY, "dash": "dot"}
+        figure.add_vline(x=where, line=line, annotation_text=f"{where:.0f}°")
+    figure.update_xaxes(title_text="angle of the target, degrees", dtick=15, range=[-2, 122])
+    figure.update_yaxes(title_text="push, 1 - p", range=[-0.03, 1.05])
+    return style(figure, width=760, height=360, showlegend=True)
+
+
+def angles_of(lost: int) -> np.ndarray:
+    """TOKENS angles in degrees: `lost` of them around 100, the others around 20; in order."""
+    rng = np.random.default_rng(0)
+    return np.sort(np.r_[rng.normal(20, 5, TOKENS - lost), rng.normal(100, 6, lost)])
+
+
+def print_ablations() -> None:
+    """Correct answers on the grid in per cent: the paper's figure, then ours, a training each."""
+    parts = {"proposed": "all parts", "without-f_bn": "without f_bn"}
+    parts |= {"without-adacos": "without AdaCos", "without-adacos-f_fn": "without AdaCos and f_fn"}
+    print(f"{'':26}{'LTL: paper':12}{'ours':16}{'propositional: paper':23}ours")
+    for variant, label in parts.items():
+        line = f"{label:26}"
+        for task, width in (("ltl", 16), ("prop", 0)):
+            cells = [run["result"]["generalization"] for run in results(f"{task}/{variant}", "lab")]
+            ours = ", ".join(f"{100 * one['mean_correct_cells']:.1f}" for one in cells)
+            try:
+                theirs = str(paper_value(f"{task}/{variant}/heatmap-mean-correct"))
+            except ValueError:  # not among the paper's figures
+                theirs = "–"
+            line += f"{theirs:{12 if width else 23}}{ours:{width}}"
+        print(line)
+
+
+class MiddlePanel(Panel):
+    """Lose tokens one by one, and let the scale follow their median or their mean."""
+
+    def __init__(self, lost: int = 30):
+        wide = {"style": {"description_width": "8em"}}
+        self.lost = widgets.IntSlider(lost, 0, TOKENS, description="lost tokens", **wide)
+        follow = {"options": ("median", "mean"), "description": "scale follows", **wide}
+        self.middle = widgets.ToggleButtons(**follow)
+        self.least = widgets.Checkbox(True, description="count at most 45°", **wide)
+        super().__init__([self.lost, self.middle, self.least])
+        self.watch(self.lost, self.middle, self.least)
+
+    def work(self) -> str:
+        angles = angles_of(self.lost.value)
+        where = getattr(np, self.middle.value)(angles)
+        counted = min(where, 45.0) if self.least.value else where
+        s = math.log(CLASSES - 1) / math.cos(math.radians(counted))
+        self.draw(push_figure({f"s = {s:.1f}": s}, angles, where), f"The push at scale {s:.1f}")
+        return f"<p>{self.middle.value} {where:.0f}°, counted as {counted:.0f}°: scale {s:.1f}</p>"
+
+
+def short_run(
+    adacos: bool, steps: int, size: int, seed: int, peak: float = 2e-3, warmup: int = 0
+) -> tuple[Network, list[dict], Network]:
+    """A short training of the paper's copying model, with AdaCos or on bare cosines.
+
+    The learning rate rises to `peak` over `warmup` steps, by default a fifth of them.
+    Returns the network, what was measured at each step, and the network after a third of them.
+    """
+    base = replace(experiment("copying-5-10/proposed", "paper", seed), adacos=adacos)
+    stream = CopyingStream(base.data, base.vocabulary, size, seed)
+    network, records = Network(base).train(), []
+    optimizer = adamw(network, 0.0)
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    for step in range(steps):
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate(step, steps, peak, warmup or steps // 5)
+        U = network.embedding.matrix(base.vocabulary, seeded(seed, 1, step))
+        dropout = Dropout(0.1, seeded(seed, 2, step))
+        logits, targets = network.logits(U, stream.batch(step), dropout)
+        loss = network.loss(logits, targets)
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+        records.append(measured(network, loss, logits.detach(), targets))
+        if step == steps // 3 - 1:
+            early = copy.deepcopy(network).train(False)
+    return network.train(False), records, early
+
+
+def measured(network: Network, loss, logits, targets) -> dict[str, float]:
+    """Scale, loss, and of the targets: mean probability, accuracy, median and mean angle."""
+    logits, targets = logits[targets != 0], targets[targets != 0]
+    s = network.loss.scale.item() if network.experiment.adacos else 1.0
+    p = (s * logits).softmax(dim=1).gather(1, targets[:, None]).mean().item()
+    right = (logits.argmax(dim=1) == targets).float().mean().item()
+    angles = logits.gather(1, targets[:, None]).clamp(-1, 1).acos().rad2deg()
+    angles = {"median": angles.median().item(), "mean": angles.mean().item()}
+    return {"scale": s, "loss": loss.item(), "p": p, "accuracy": right, **angles}
+
+
+def run_figure(runs) -> go.Figure:
+    """Scale, probability of the target and accuracy over the steps: {name: records}."""
+    titles = {"scale": "scale", "p": "target's probability", "accuracy": "token accuracy"}
+    figure, places = subplots(list(titles.values()), 3)
+    for key, place in zip(titles, places, strict=True):
+        for i, (name, records) in enumerate(runs.items()):
+            line = {"color": COLOURS[i], "dash": DASHES[i]}
+            y = [record[key] for record in records]
+            shown = {"name": name, "showlegend": key == "scale"}
+            x = list(range(1, len(y) + 1))
+            figure.add_scatter(x=x, y=y, line=line, mode="lines", **shown, **place)
+    figure.update_yaxes(range=[-0.03, 1.03]).update_yaxes(range=None, rangemode="tozero", col=1)
+    figure.update_xaxes(title_text="step")
+    return style(figure, width=WIDEST, height=360, legend=BELOW, margin={"t": 50, "b": 90})
+
+
+def print_mistakes(network: Network, count: int = 64) -> None:
+    """Cosines of the rows of 30 letters: of all pairs, and of those that copies confuse."""
+    vocabulary = network.experiment.test_vocabulary
+    strings = strings_with_unique(count, 10, 10, np.random.default_rng(99))
+    letters = vocabulary.interchangeable[0]
+    texts = ["".join(letters[i] for i in row) for row in strings]
+    U = GridEvaluation(network, progress=False).matrix(0)
+    cosines, made = (U @ U.T).numpy().round(2) + 0.0, Counter()
+    for one in copies(network, texts):
+        if len(one.answer) == len(one.source):  # no letter left out, so that places match
+            pairs = zip(vocabulary.encode(one.source), vocabulary.encode(one.answer), strict=True)
+            made.update(cosines[pair].item() for pair in pairs if pair[0] != pair[1])
+    every = Counter(cosines[3:, 3:][~np.eye(len(letters), dtype=bool)].tolist())
+    print(f"{made.total()} mistakes\n\ncosine   share of all pairs   share of mistakes")
+    for value in sorted(every, reverse=True):
+        share = made[value] / max(1, made.total())
+        print(f"{value:6.2f}{every[value] / every.total():15.0%}{share:20.0%}")
 
 
 def as_it_is(x):
@@ -59,18 +223,17 @@ def _adacos_loss(s, cosines, targets):
 
 
 def _loss_with(
-    s, cosines, targets, padding=0, late=True, whole=False, middle=torch.median, most=math.pi / 4
+    s, cosines, targets, skip=(0, 0), late=True, whole=False, middle=torch.median, most=math.pi / 4
 ):
-    """AdaCos by hand, with one thing or another done wrongly."""
-    kept = targets != padding
-    cosines, targets = cosines[kept], targets[kept]
+    """AdaCos by hand, with one thing or another done wrongly; `skip`: in the scale, in the loss."""
+    in_scale, in_loss = (targets != padding for padding in skip)
     rows = torch.arange(len(targets))
     others = (s * cosines).exp()
     if not whole:
         others[rows, targets] = 0
-    angle = middle(cosines[rows, targets].acos()).clamp(max=most)
-    new = (others.sum(1).mean().log() / angle.cos()).clamp(0.01, 100)
-    return cross_entropy((new if late else s) * cosines, targets)
+    angle = middle(cosines[rows, targets][in_scale].acos()).clamp(max=most)
+    new = (others[in_scale].sum(1).mean().log() / angle.cos()).clamp(0.01, 100)
+    return cross_entropy((new if late else s) * cosines[in_loss], targets[in_loss])
 
 
 def _logits(rng):
@@ -90,11 +253,17 @@ check_adacos_loss = Exercise("adacos_loss", _adacos_loss, many(40, _logits, CAP,
 check_adacos_loss.mistakes = {
     lambda *a: _loss_with(*a, late=False): "the loss uses the scale of the step before. The new "
     "one is found first, and used in the same step.",
-    lambda *a: _loss_with(*a, padding=-1): "padding (target 0) is counted. It belongs neither into "
-    "B nor into the median nor into the loss.",
+    lambda *a: _loss_with(*a, skip=(-1, -1)): "padding (target 0) is counted. It belongs neither "
+    "into B nor into the median nor into the loss.",
+    lambda *a: _loss_with(*a, skip=(-1, 0)): "padding (target 0) is left out of the loss, but the "
+    "scale still counts it, in B and in the median.",
     lambda *a: _loss_with(*a, whole=True): "B is the sum over the *other* classes, not the target.",
     lambda *a: _loss_with(*a, middle=torch.mean): "AdaCos takes the median angle, not the mean.",
     lambda *a: _loss_with(*a, most=math.inf): "the median angle is counted as π/4 at most.",
+}
+check_adacos_loss.signs = {
+    lambda answer, *a: math.isnan(answer): "nan comes from the logarithm of a negative number, or "
+    "from infinity less infinity.",
 }
 
 
