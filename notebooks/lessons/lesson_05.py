@@ -64,7 +64,8 @@ def heatmaps(results: Mapping[str, dict]) -> None:
     panels = []
     for name, one in results.items():
         held = from_json(one["experiment"]).data
-        panels.append((name, one["result"]["grid"], held.characters, (held.minimum, held.maximum)))
+        grid = np.array(one["result"]["grid"], float)
+        panels.append((name, grid, held.characters, (held.minimum, held.maximum)))
     axis, told = one["result"]["axis"], [f"{n} {np.nanmean(grid):.2f}" for n, grid, *_ in panels]
     figure = edit_distance_heatmaps(panels, lengths=axis, uniques=axis)
     show(figure, alt=f"Mean edit distance by unique characters and length: {', '.join(told)}.")

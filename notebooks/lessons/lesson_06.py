@@ -1,15 +1,70 @@
-"""Exercises of notebook 06: ranks, rankings, pairs of settings, large enough sampling sets."""
+"""Lesson 06: correlations and pairs of a search, the band of chance; and its exercises."""
 
 import math
 import statistics
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from scipy.stats import pearsonr, rankdata, spearmanr
+import plotly.graph_objects as go
+from IPython.display import Markdown
+from scipy.stats import pearsonr, rankdata, spearmanr, wilcoxon
 
+from itekit.plots import COLOURS, GREY, show, style
 from itekit.random_vectors import METHODS, sampling_set_size
-from itekit.search import ROWS
+from itekit.results import markdown_table, paper_value
+from itekit.search import FEATURES, ROWS
 from lessons.exercises import Exercise, many
-from lessons.search_tables import KEYS, pairs
+from lessons.figures import correlation_bars
+from lessons.search_tables import FACTORS, KEYS, Record, correlations, pairs
+
+
+def printed() -> dict[str, float]:
+    """The coefficients that the paper prints, of all its models."""
+    return {f: paper_value(f"copying-5-10/search/correlation/{f}") for f in FACTORS}
+
+
+def show_correlations(records: Sequence[Record], title: str, of: str = "edit_distance") -> None:
+    """Bars of the coefficients of all factors, the printed ones as diamonds."""
+    found, title = correlations(records, of), f"Correlation with the edit distance, {title}"
+    alt = ", ".join(f"{f} {r:+.2f}, p {p:.2g}" for f, (r, p) in found.items())
+    theirs = {factor: r for factor, r in printed().items() if factor in found}
+    figure = correlation_bars(found, paper=theirs, title=title)
+    figure.for_each_trace(lambda trace: trace.update(name=trace.name.replace("ours, ", "bar: ")))
+    figure.data[-1].name = "as the paper prints it, of 277 models"
+    show(figure, alt=f"{title}: {alt}.")
+
+
+def pairs_table(records: Sequence[Record], of: str = "edit_distance") -> Markdown:
+    """What switching a feature on changes, over pairs of settings that differ in it alone."""
+    rows = []
+    for feature in FEATURES:
+        changes = [on[of] - off[of] for off, on in pairs(records, feature)]
+        p = wilcoxon(changes).pvalue if any(changes) else 1.0
+        better = f"{sum(change < 0 for change in changes)} of {len(changes)}"
+        rows.append([feature, f"{np.mean(changes):+.2f}", better, f"{p:.2g}"])
+    return Markdown(markdown_table(("switched on", "mean change", "better in", "p"), rows))
+
+
+def chance_figure(
+    coefficients: Mapping[str, float], runs: Sequence[int], band: Callable[[int], float]
+) -> go.Figure:
+    """Coefficients before the band in which chance leaves 95 % of them; a slider of the runs."""
+    values, steps = np.array(list(coefficients.values())), []
+    for n in runs:
+        reach = float(band(n))
+        shown = {"marker.color": [[COLOURS[0] if abs(r) > reach else GREY for r in values]]}
+        shape = {"shapes[0].x0": -reach, "shapes[0].x1": reach}
+        steps.append({"method": "update", "label": str(n), "args": [shown, shape, [0]]})
+    figure = go.Figure()
+    colours = steps[0]["args"][0]["marker.color"][0]
+    marker = {"size": 15, "symbol": "diamond", "color": colours}
+    figure.add_scatter(x=values, y=list(coefficients), mode="markers", marker=marker)
+    ends = {"x0": -float(band(runs[0])), "x1": float(band(runs[0]))}
+    figure.add_vrect(**ends, fillcolor=GREY, opacity=0.25, line_width=0, layer="below")
+    figure.update_xaxes(title_text="correlation coefficient r", range=[-0.85, 0.85])
+    figure.update_yaxes(autorange="reversed")
+    slider = {"steps": steps, "pad": {"t": 50}, "currentvalue": {"prefix": "runs: "}}
+    return style(figure, width=760, height=480, margin={"r": 40, "b": 140}, sliders=[slider])
 
 
 def _two_lists(rng):
@@ -88,6 +143,9 @@ check_paired_change.mistakes = {
     _change_of_means: "that is the difference of two means over different settings: what else is "
     "on in them plays a part. Compare pairs that differ in the feature alone.",
     lambda *a: -_paired_change(*a): "on minus off: the change by a feature that helps is negative.",
+    lambda records, feature: statistics.mean(
+        on["edit_distance"] / off["edit_distance"] for off, on in pairs(records, feature)
+    ): "that is a ratio. How many edits are there more, or fewer? Take a difference.",
 }
 
 
