@@ -12,6 +12,7 @@ from itekit.tasks.propositional import check, solve
 from itekit.workers import call
 from lessons import copies as module
 from lessons import panels
+from lessons.lesson_03 import MiddlePanel
 from lessons.panels import (
     EXAMPLES,
     AskPanel,
@@ -247,3 +248,14 @@ def test_ask_panel_shows_the_reply_and_its_verdict():
     panel.button.click()
     panel.asking.join(60)
     assert "cycle{a}" in text_of(panel) and "verdict:  " in text_of(panel)
+
+
+def test_the_scale_follows_the_median_or_the_mean_and_counts_45_degrees_at_most():
+    panel = MiddlePanel(55)
+    assert "median 92°, counted as 45°: scale 4.9" in panel.answer.value and panel.picture.outputs
+    panel.least.value = False
+    assert "counted as 92°: scale -" in panel.answer.value
+    panel.middle.value = "mean"
+    assert "mean 64°, counted as 64°: scale 8.0" in panel.answer.value
+    panel.lost.value = 88  # the mean stands near 90°
+    assert "scale" in panel.answer.value

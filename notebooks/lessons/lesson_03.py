@@ -35,7 +35,8 @@ def push_figure(scales, angles=(), where=None) -> go.Figure:
     theta, figure = np.linspace(0, 120, 121), go.Figure()
 
     def push(s, degrees):
-        return 1 / (1 + np.exp(s * np.cos(np.radians(degrees))) / (CLASSES - 1))
+        lead = s * np.cos(np.radians(degrees)) - math.log(CLASSES - 1)
+        return 1 / (1 + np.exp(np.clip(lead, -500, 500)))
 
     for i, (name, s) in enumerate(scales.items()):
         line = {"color": COLOURS[i], "dash": DASHES[i], "width": 2.5}
