@@ -45,6 +45,7 @@ from lessons.copies import LONGEST, check_text, copies
 
 TASKS = {"copying": "copying", "ltl": "LTL", "propositional": "propositional logic"}
 EXAMPLES = {"ltl": "a & (c U b)", "propositional": "(a | b) & (b ^ c)"}
+BEST = ("copying-5-10/randomized-positions", "ltl/longer", "prop/by-appearance")
 CPU_SECONDS = 3.0  # for a check
 EMPTY = "empty"  # the verdict on an LTL answer that is correct only since it stands for no word
 VARIANTS = 120  # renamings of a problem at most, as in the evaluations
@@ -217,9 +218,9 @@ class Model:
 
 
 def shipped_models() -> list[Model]:
-    """The shipped checkpoints by name, the largest size first, then by seed."""
-    found = []
-    for name, scale, seed in product(NAMES, SCALES[::-1], range(10)):
+    """The shipped checkpoints: the best ones, then by name, the largest size first, by seed."""
+    found, names = [], dict.fromkeys(BEST + NAMES)
+    for name, scale, seed in product(names, SCALES[::-1], range(10)):
         made = experiment(name, scale, seed)
         if checkpoint_path(made).exists():
             label = f"{name}, {scale} size" + f", seed {seed}" * (seed > 0)
