@@ -1,9 +1,11 @@
 """Exercises of notebook 10: means over a grid, what can be reached, who is ahead beyond chance."""
 
 import math
+from collections.abc import Callable, Iterable
 
 from scipy.stats import binomtest
 
+from itekit.results import MissingResultError, load_redraw
 from lessons.exercises import Exercise, many
 
 
@@ -115,3 +117,41 @@ check_sign_test.mistakes = {
     lambda *both: _sign_test(*both, one_sided=True): "that is one-sided. Nobody said beforehand "
     "which of the two is better.",
 }
+
+
+# Formulas that people wrote
+
+
+def written(name: str, size: str = "lab") -> dict[str, tuple[int, int]]:
+    """Formula -> the try that solved it, by the best beam and by any; 0 for none."""
+    rows = load_redraw(name, size, suffix="patterns")["result"]["patterns"]["formulas"]
+    return {formula: (best, any_beam) for formula, best, any_beam in rows}
+
+
+def _rate(rows) -> str:
+    k, n = sum(rows), len(rows)
+    low, high = _wilson(k, n)
+    return f"{k:3} of {n:3} {k / n:4.0%} ({low:.0%} to {high:.0%})"
+
+
+def written_table(names: Iterable[str], size: str = "lab") -> None:
+    """Solved formulas with 95 % intervals: one try, its three beams, and ten tries with beams."""
+    print(f"{'':28}{'one answer':26}{'three beams':26}ten tries, three beams each")
+    for name in names:
+        try:
+            tried = written(name, size).values()
+        except MissingResultError:
+            print(f"{name:28}not run yet")
+            continue
+        best, one, ten = ([t[i] in some for t in tried] for i, some in
+                          ((0, (1,)), (1, (1,)), (1, range(1, 11))))  # fmt: skip
+        print(f"{name:28}" + "  ".join(map(_rate, (best, one, ten))))
+
+
+def written_by(names: Iterable[str], group: Callable[[str], str], size: str = "lab") -> None:
+    """Formulas that one answer solves, by what `group` says of them."""
+    for name in names:
+        rows = {}
+        for formula, (best, _) in written(name, size).items():
+            rows.setdefault(group(formula), []).append(best == 1)
+        print(f"{name:22}", ";  ".join(f"{key}: {_rate(rows[key])}" for key in sorted(rows)))
