@@ -19,9 +19,7 @@ from lessons.panels import (
     AssignmentExplorer,
     AutomatonExplorer,
     CopyExplorer,
-    RenamingChooser,
     TraceExplorer,
-    renaming_html,
 )
 
 
@@ -62,17 +60,6 @@ def goes_on(panel, box, wrong, good, message='role="alert"'):
 
 
 # copying
-
-
-def test_the_renaming_is_undone_before_copies_are_compared(networks, copying):
-    page = html.unescape(renaming_html(networks, "abcab", "ac"))
-    assert "a → f, c → g" in page and "fbgfb" in page
-    assert "plain, renaming undone: ✗" in page and "proposed, renaming undone: ✓" in page
-    panel = RenamingChooser(networks, "caba")
-    assert [box.description for box in panel.boxes] == ["rename a", "rename b", "rename c"]
-    assert "nothing is renamed" in panel.answer.value
-    panel.boxes[1].value = panel.boxes[0].value = True
-    assert "cfgf" in panel.answer.value
 
 
 def test_copy_explorer_answers_every_control(networks, copying):

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
-from scipy.stats import binomtest
 
 from itekit.plots.show import GREY, look, style
 
@@ -162,6 +161,8 @@ def rates_with_intervals(
 
     A model that is named as a method of the kit has that method's colour.
     """
+    from scipy.stats import binomtest  # takes half a second to load
+
     figure = go.Figure()
     for i, (name, points) in enumerate(counts.items()):
         colour, symbol, dash = look(METHODS.index(name) if name in METHODS else i)

@@ -132,27 +132,6 @@ def rows_figure(network: Network, text: str, draw: int = 0) -> go.Figure:
     return embedding_matrix(rows, tokens, **parts, title=f"Rows in use, random draw {draw}")
 
 
-def renaming_html(networks: Networks, text: str, chosen: Sequence[str]) -> str:
-    """HTML: copies of a string, the chosen characters renamed to ones that training lacks.
-
-    And whether undoing the renaming gives the old copy. ValueError as `copies.copies`.
-    """
-    made = next(iter(networks.values())).experiment
-    known = made.vocabulary.tokens
-    new = [token for token in made.test_vocabulary.tokens if token not in known]
-    renaming = Renaming(dict(zip(chosen, new, strict=False)))
-    columns, lines = {}, []
-    for name, network in networks.items():
-        after, before = copies(network, [renaming(text), text])
-        same = renaming.inverse()(after.answer) == before.answer
-        verdict = "✓ the same copy as before" if same else "✗ not the copy as before"
-        columns[name] = [after]
-        lines.append(f"{html.escape(name)}, renaming undone: {verdict}")
-    pairs = arrows(renaming, chosen) or ["nothing is renamed"]
-    table = CopyTable(columns)._repr_html_()
-    return f"<p>{html.escape(', '.join(pairs))}</p>{table}<p>{'<br>'.join(lines)}</p>"
-
-
 class CopyExplorer(Panel):
     """Type a string, move the random draw, rename at random; see the copies and the rows in use.
 
@@ -189,23 +168,6 @@ class CopyExplorer(Panel):
         alt = f"Embedding rows of the {name} model for {text!r}, random draw {draw}"
         self.draw(rows_figure(network, text, draw), alt)
         return CopyTable(columns)._repr_html_()
-
-
-class RenamingChooser(Panel):
-    """Choose which characters of a string are renamed to characters never seen in training."""
-
-    def __init__(self, networks: Networks, text: str = "abcadbe"):
-        self.networks, self.string = networks, text
-        self.boxes = [
-            widgets.ToggleButton(description=f"rename {token}", layout={"width": "7em"})
-            for token in sorted(set(text))
-        ]
-        super().__init__([widgets.HBox(self.boxes)])
-        self.watch(*self.boxes)
-
-    def work(self) -> str:
-        chosen = [box.description[-1] for box in self.boxes if box.value]
-        return renaming_html(self.networks, self.string, chosen)
 
 
 # Linear temporal logic
