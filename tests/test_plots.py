@@ -316,3 +316,16 @@ def test_a_table_says_each_status_once_where_it_is():
     assert list(figure.layout.yaxis.ticktext) == ["a", "G(a &lt;-&gt; b)"]
     (band,) = figure.layout.shapes
     assert (band.x0, band.x1) == (0.5, 2.5), "the cycle, and nothing else, is in the band"
+
+
+def test_intervals_are_wilsons_by_hand_and_methods_have_their_colours():
+    counts = {"alpha-renaming": {6: (30, 40)}, "proposed": {6: (40, 40), 20: (0, 10)}}
+    figure = plots.rates_with_intervals(counts, title="", x="names", log=True)
+    first, second = figure.data
+    z, p, n = 1.959964, 0.75, 40
+    middle, half = p + z**2 / (2 * n), z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    low, high = ((middle + sign * half) / (1 + z**2 / n) for sign in (-1, 1))
+    assert first.error_y.array[0] == pytest.approx(high - p, abs=1e-6)
+    assert first.error_y.arrayminus[0] == pytest.approx(p - low, abs=1e-6)
+    assert (second.line.color, first.line.color) == plots.COLOURS[:2]
+    assert tuple(second.y) == (1.0, 0.0) and tuple(second.x) == (6, 20)
