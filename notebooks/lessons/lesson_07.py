@@ -1,9 +1,62 @@
-"""Exercises of notebook 07: reading prefix notation, fixpoints on a lasso, symbolic traces."""
+"""Lesson 07: the rounds of a fixpoint, drawn and by hand; exercises on prefix text and lassos."""
 
 import math
 
+import ipywidgets as widgets
+
 from itekit.logic.formulas import Formula, parse_prefix
+from itekit.logic.infix import to_infix
+from itekit.logic.semantics import evaluate_ltl
+from itekit.plots import lasso_table, show
 from lessons.exercises import Exercise, many, random_formula
+from lessons.panels import Panel
+
+
+def letter_text(letter) -> str:
+    """A letter as mathematicians write a set."""
+    return "{" + ", ".join(sorted(letter)) + "}" if letter else "∅"
+
+
+def rounds_figure(found, prefix, cycle):
+    """A row for each set of times in `found`: a first guess, and what it becomes round by round."""
+    steps = [[letter_text(letter) for letter in part] for part in (prefix, cycle)]
+    names = ["first guess", *(f"round {number}" for number in range(1, len(found)))]
+    times = range(len(prefix) + len(cycle))
+    rows = [[time in one for time in times] for one in found]
+    return lasso_table(*steps, list(zip(names, rows, strict=True)))
+
+
+def show_parts(formula, prefix, cycle, alt: str) -> None:
+    """Show where each part of a formula holds on a lasso."""
+    steps = [[letter_text(letter) for letter in part] for part in (prefix, cycle)]
+    rows = [(to_infix(part), on) for part, on in evaluate_ltl(formula, prefix, cycle).items()]
+    show(lasso_table(*steps, rows), alt)
+
+
+class RoundsPanel(Panel):
+    """Letters to switch on and off, a first guess, and what `rounds` makes of it for a U b."""
+
+    def __init__(self, rounds, prefix, cycle):
+        self.rounds, self.start, self.boxes = rounds, len(prefix), {}
+        for name in "ab":
+            self.boxes[name] = [
+                widgets.ToggleButton(name in letter, description=f"{name} at {time}")
+                for time, letter in enumerate(prefix + cycle)
+            ]
+        options = {"options": ["nothing", "everything"], "description": "first guess"}
+        self.guess, rows = widgets.ToggleButtons(**options), self.boxes.values()
+        super().__init__([*map(widgets.HBox, rows), self.guess])
+        self.watch(*(box for row in rows for box in row), self.guess)
+
+    def work(self) -> str:
+        f, g = ({t for t, box in enumerate(row) if box.value} for row in self.boxes.values())
+        times = range(len(self.boxes["a"]))
+        guess = set(times) if self.guess.value == "everything" else set()
+        found = self.rounds(f, g, [*times[1:], self.start], guess)
+        letters = [{n for n, some in (("a", f), ("b", g)) if time in some} for time in times]
+        alt = f"From {self.guess.value}: the rounds end at the times {sorted(found[-1])}"
+        self.draw(rounds_figure(found, letters[: self.start], letters[self.start :]), alt)
+        return f"<p>The rounds end at {sorted(found[-1]) or 'no time'}.</p>"
 
 
 def _bracketed(formula: Formula) -> str:
