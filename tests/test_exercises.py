@@ -15,7 +15,7 @@ from rapidfuzz.distance import OSA
 from lessons.exercises import Exercise, NotSolvedError, alike, difference, many, plain, show
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
-LESSONS = range(1, 15)
+LESSONS = range(1, 17)
 EXERCISES = {
     f"{n:02} {value.name}": value
     for n in LESSONS

@@ -10,9 +10,11 @@ from torch.nn.functional import layer_norm, normalize
 
 from itekit.alpha import Renaming
 from itekit.data import Batch
+from itekit.datasets.sets import read_set
 from itekit.decoding import Solver, beam, greedy
 from itekit.invariant import Streams
 from itekit.model import Layout
+from itekit.results import load_network
 from itekit.training import Network
 from itekit.vocabulary import Vocabulary, ltl_vocabulary
 
@@ -79,6 +81,17 @@ def test_a_renamed_problem_has_the_renamed_answer(aggregation):
     for rename, answer in zip(renamings, solver.answers(others), strict=True):
         undone.append(rename.inverse()(answer))
     assert answers == undone and len(set(answers)) > 30
+
+
+def test_the_shipped_network_answers_renamed_problems_alike():
+    made, vocabulary = load_network("ltl/symbol-invariant", "lab"), ltl_vocabulary(26)
+    rng = random.Random(0)
+    some = [formula for formula, _ in read_set("ltl-generalization", "lab")["test"][::40]]
+    renamings = [Renaming(dict(zip("abcdef", rng.sample(NAMES, 6), strict=True))) for _ in some]
+    solver = Solver(made, vocabulary=vocabulary)
+    asked = [rename(text) for rename, text in zip(renamings, some, strict=True)]
+    undone = [r.inverse()(a) for r, a in zip(renamings, solver.answers(asked), strict=True)]
+    assert undone == solver.answers(some) and len(set(undone)) > 30
 
 
 def test_streams_may_stand_in_any_order(monkeypatch):
