@@ -1,6 +1,7 @@
 """The lecturer's guide: what it names exists, minutes add up, its code runs, figures are ours."""
 
 import importlib
+import math
 import re
 from pathlib import Path
 
@@ -8,8 +9,10 @@ import nbformat
 import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
+from scipy.stats import binomtest
 
-from itekit.results import load_result
+from itekit.results import load_result, our_value
+from itekit.workers import check_all
 from lessons.exercises import Exercise
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
@@ -35,35 +38,45 @@ def exercises() -> dict[tuple[str, str], tuple[str, str]]:
 EXERCISES = exercises()
 
 
-def test_parts_of_notebooks_exist():
+def test_it_is_short_and_names_every_notebook_and_only_parts_that_exist():
+    assert len(TEXT.splitlines()) <= 200
+    linked = set(re.findall(r"\]\((\w+\.ipynb)\)", TEXT))
+    assert linked == {path.name for path in FOLDER.glob("*.ipynb")}
     pattern = r"\b(\d\d) parts? (\d+)(?: (?:to|and) ([1-9]\d?))?\b"
-    for number, *parts in re.findall(pattern, " ".join(TEXT.split())):
+    named = re.findall(pattern, " ".join(TEXT.split()))
+    assert len(named) > 30
+    for number, *parts in named:
         text = "\n\n".join(cell.source for cell in CELLS[number])
         assert {*parts} - {""} <= set(re.findall(r"^## (\d+)\. ", text, re.M)), (number, parts)
+    for number, heading in re.findall(r"\b(\d\d) \"([^\"]+)\"", TEXT):
+        assert any(f"# {heading}" in cell.source for cell in CELLS[number]), heading
 
 
 def test_the_table_of_exercises_is_complete_and_as_the_notebooks_say():
-    rows = re.findall(r"^\| (\d\d) `(\w+)` \| ([●○]{3}) (\d+) \| .+ \|$", TEXT, re.M)
-    assert [((n, name), said) for n, name, *said in rows] == [
-        (key, list(said)) for key, said in EXERCISES.items()
-    ]
+    rows = re.findall(r"^\| (\d\d) \| (`.+) \|$", TEXT, re.M)
+    pattern = r"`(\w+)` ([●○]{3}) (\d+): \S"
+    said = {(n, name): tuple(rest) for n, row in rows for name, *rest in re.findall(pattern, row)}
+    assert list(said.items()) == list(EXERCISES.items())
     for number, name in EXERCISES:
         lesson = importlib.import_module(f"lessons.lesson_{number}")
         assert isinstance(getattr(lesson, f"check_{name}"), Exercise)
 
 
 def test_minutes_add_up_and_exercises_fit_into_their_slots():
-    plans = re.split(r"^(?:## |\*\*).* \((\d+) minutes\)", TEXT, flags=re.M)[1:]
-    assert plans[::2] == ["90", "90", "90", "240", "45"]
-    for minutes, body in zip(plans[::2], plans[1::2], strict=True):
+    plans = re.split(r"^## Class \d: .* \(90 minutes\)$", TEXT, flags=re.M)[1:]
+    assert len(plans) == 3
+    names = {name for _, name in EXERCISES}
+    for body in plans:
         now, body = 0, body.partition("\n## ")[0]
-        slots = r"^- \*\*(\d+)–(\d+) · (.*?)(?=^- \*\*\d|\n\n|\Z)"
-        for start, end, text in re.findall(slots, body, re.M | re.S):
+        for start, end, text in re.findall(r"^\| (\d+)–(\d+) \| (.+) \|$", body, re.M):
             called = re.findall(r"`(\w+)` \((\d\d)\)", text)
             needed = sum(int(EXERCISES[number, name][1]) for name, number in called)
             assert int(start) == now and needed <= int(end) - now, text
+            assert bool(called) == ("**Students:**" in text), text
             now = int(end)
-        assert now == int(minutes)
+        assert now == 90
+        home = re.search(r"Home: (.+?) \|$", body, re.M)
+        assert home is None or {*re.findall(r"`(\w+)`", home[1])} <= names
 
 
 def test_verdicts_are_given_as_shown(capsys):
@@ -93,25 +106,44 @@ def test_verdicts_are_read_from_a_notebook(tmp_path, monkeypatch, capsys):
 def test_ones_own_problems_are_labelled_checked_and_trained_on(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     space = {"__name__": "guide"}
-    exec(PYTHON[2], space)
+    assert ".run()" in PYTHON[2]
+    exec(PYTHON[2].replace(".run()", ".run(until=5, progress=False)"), space)
     assert len(space["pairs"]) == len(space["formulas"])
-    exec(PYTHON[3].replace(".run()", ".run(until=5, progress=False)"), space)
+    assert set(check_all("ltl", space["pairs"])) == {"correct"}
     assert (tmp_path / "runs" / "mine" / "checkpoint.safetensors").exists()
     assert space["made"].training.batch_size <= len(space["pairs"]) - 6
 
 
-def test_the_table_of_results_is_that_of_the_data_folder():
-    table = TEXT.split("<!-- table -->\n")[1].split("\n<!-- /table -->")[0].splitlines()[2:]
-    assert len(table) > 20
-    for line in table:
-        name, *shown = line.strip("| ").split(" | ")
+def newcombe(first, second):
+    (p, low, high), (q, least, most) = (
+        (k / n, *binomtest(k, n).proportion_ci(method="wilson")) for k, n in (first, second)
+    )
+    return p - q - math.hypot(p - low, most - q), p - q + math.hypot(high - p, q - least)
+
+
+def test_the_figures_on_new_propositions_are_those_of_the_data_folder():
+    def new(name):
         run = load_result(name, "lab", 0)
-        test, grid = run["result"]["test"], run["result"]["generalization"]
-        new = slice(run["experiment"]["propositions"], None)
-        found, asked = [], int(np.sum(grid["samples"][new])) or np.nan
-        for key in ("correct", "solved"):
-            right = grid.get(key) or grid["correct"]
-            found.append((test.get(key, test["correct"]), np.sum(right[new]) / asked))
-        covariance = run["result"]["alpha_covariance_training"]["by_propositions"]["3"]["mean"]
-        rates = [*np.transpose(found).flatten(), covariance]
-        assert shown == [f"{100 * rate:.1f}".replace("nan", "–") for rate in rates], name
+        grid, known = run["result"]["generalization"], run["experiment"]["propositions"]
+        return [int(np.sum(grid[key][known:])) for key in ("correct", "samples")]
+
+    ours, theirs = new("ltl/proposed"), new("ltl/alpha-renaming")
+    rates = "proposed has {:.1f} %, alpha-renaming {:.1f} %"
+    assert rates.format(*(100 * k / n for k, n in (ours, theirs))) in TEXT
+    low, high = newcombe(ours, theirs)
+    assert f"between −{-100 * low:.1f} and +{100 * high:.1f} points" in TEXT
+    low, high = newcombe(new("ltl/longer-alpha-renaming"), new("ltl/longer"))
+    assert f"ahead by {100 * low:.1f} to {100 * high:.1f} points" in TEXT
+    invariant = new("ltl/symbol-invariant")
+    ahead = 100 * (invariant[0] / invariant[1] - ours[0] / ours[1])
+    assert f"symbol-invariant network is ahead of proposed by {ahead:.1f} points" in TEXT
+
+
+def test_the_figures_on_copying_are_those_of_the_data_folder():
+    for seed in (0, 1):
+        runs = [
+            load_result("copying-5-10/proposed", "paper", seed, **other)
+            for other in ({}, {"rope_base": 1_000_000})
+        ]
+        before, after = (f"{our_value(run):.2f}" for run in runs)
+        assert f"{before} to {after} (seed {seed})" in TEXT
