@@ -8,6 +8,8 @@ a name. A layer is that of `itekit.model`, and after self-attention within the s
 *aggregated attention*: every stream looks at the mean of all streams, in which a symbol's own
 stream stands at the places of that symbol. The mean of the streams scores the fixed tokens, the
 stream of a symbol scores that symbol; a symbol that the problem does not hold gets minus infinity.
+Two choices are ours: aggregated attention has a residual connection and a norm of its own, and the
+mean that scores is one of features, before they are normalised.
 
 U is [V + 1, D]: the row *actual* stands for every symbol, the last row is *placeholder*. So the
 vocabulary has no limit, and a problem with m symbols costs what m problems cost the other model.
