@@ -1,15 +1,75 @@
-"""Exercises of notebook 01: bijections, canonical pairs, names with scope, capture.
+"""Exercises and figures of notebook 01: bijections, canonical pairs, names with scope, capture.
 
 Terms of the lambda calculus are nested tuples: a variable is its name, "x"; a function is
 ("λ", "x", body); an application (function, argument).
 """
 
 import random
+from collections.abc import Mapping
+
+import plotly.graph_objects as go
 
 from itekit.alpha import Renaming, canonical_renaming, used_tokens
+from itekit.plots import AMOUNTS, COLOURS, style
+from itekit.plots.show import subplots
 from lessons.exercises import Exercise, many, one_by_one, replaced
 
 NAMES = "abcdef"
+WHITE = {"color": "white", "width": 3}
+
+
+def _letters(term, found: list, binders: Mapping[str, int]) -> list[tuple[str, int | None]]:
+    """The pieces of a written term, each with the place of its binder, if it has one."""
+    match term:
+        case str(name):
+            found.append((name, binders.get(name)))
+        case ("λ", name, body):
+            found.append((f"λ{name}.", len(found)))
+            _letters(body, found, {**binders, name: len(found) - 1})
+        case (function, argument):
+            first = ("(", function, ")") if function[0] == "λ" else (function,)
+            for part in ("(", *first, " ", argument, ")"):
+                _letters(part, found, binders)
+    return found
+
+
+def spell(term) -> str:
+    """The term as one writes it: λx.λy.x."""
+    return "".join(piece for piece, _ in _letters(term, [], {}))
+
+
+def owners_figure(terms: Mapping[str, tuple]) -> go.Figure:
+    """{"what it is": term} side by side, with an arc from each bound variable to its binder."""
+    titles = [f"<b>{spell(term)}</b><br>{said}" for said, term in terms.items()]
+    figure, places = subplots(titles, len(titles))
+    for term, place in zip(terms.values(), places, strict=True):
+        pieces = _letters(term, [], {})
+        for at, (piece, owner) in enumerate(pieces):
+            colour = "black" if owner is None else COLOURS[owner % 6]
+            font = {"size": 24, "color": colour}
+            figure.add_annotation(x=at, y=0, text=piece, showarrow=False, font=font, **place)
+            if owner not in (None, at):
+                path = f"M {at},0.3 C {at},{at - owner} {owner},{at - owner} {owner},0.3"
+                figure.add_shape(path=path, line={"color": colour, "width": 3}, **place)
+        figure.update_xaxes(visible=False, range=[-0.8, len(pieces) - 0.2], **place)
+        figure.update_yaxes(visible=False, range=[-0.5, 2.2], **place)
+        figure.add_scatter(x=[0], y=[0], opacity=0, showlegend=False, hoverinfo="skip", **place)
+    return style(figure, width=820, height=240, margin={"t": 70, "b": 10})
+
+
+def answers_figure(made: Mapping[str, tuple], shown: int, letters: str) -> go.Figure:
+    """{"rows": (U, W)} as probabilities of answers, with a frame around the letters shown."""
+    figure, places = subplots(list(made), len(made), shared_yaxes=True)
+    names, end = list(letters), shown - 0.5
+    for (U, W), place in zip(made.values(), places, strict=True):
+        chances = (U @ W @ U.T).softmax(dim=1).detach().numpy().round(3)
+        figure.add_heatmap(z=chances, x=names, y=names, coloraxis="coloraxis", **place)
+        figure.add_shape(type="rect", x0=-0.5, x1=end, y0=-0.5, y1=end, line=WHITE, **place)
+    figure.update_xaxes(title_text="letter answered", showgrid=False)
+    figure.update_yaxes(autorange="reversed", showgrid=False)
+    figure.update_yaxes(title_text="letter asked", col=1)
+    colours = {"colorscale": AMOUNTS, "cmin": 0, "cmax": 1, "colorbar": {"thickness": 12}}
+    return style(figure, width=820, height=320, coloraxis=colours)
 
 
 def de_bruijn(term, binders: tuple[str, ...] = ()):
