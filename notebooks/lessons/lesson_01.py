@@ -214,14 +214,14 @@ check_equal_up_to_names.signs = {
 }
 
 
-def _naive(term, name, new):
+def naive(term, name, new):
     """term[name := new], where `new` may be captured."""
     match term:
         case str():
             return new if term == name else term
         case ("λ", x, body):
-            return term if x == name else ("λ", x, _naive(body, name, new))
-    return tuple(_naive(part, name, new) for part in term)
+            return term if x == name else ("λ", x, naive(body, name, new))
+    return tuple(naive(part, name, new) for part in term)
 
 
 def substitute(term, name: str, new: str):
@@ -229,11 +229,11 @@ def substitute(term, name: str, new: str):
     match term:
         case ("λ", x, body) if x != name:
             if x == new:
-                x, body = "other_" + new, _naive(body, new, "other_" + new)
+                x, body = "other_" + new, naive(body, new, "other_" + new)
             return ("λ", x, substitute(body, name, new))
         case (function, argument):
             return (substitute(function, name, new), substitute(argument, name, new))
-    return _naive(term, name, new)
+    return naive(term, name, new)
 
 
 def _everywhere(term, name, new):
@@ -258,7 +258,7 @@ check_substitute = Exercise(
     "substitute", substitute, many(80, _replacement, *CAPTURES), judge=_judge_substitute
 )
 check_substitute.mistakes = {
-    _naive: "the new variable is captured: it walks under a λ of its own name. Rename that binder "
+    naive: "the new variable is captured: it walks under a λ of its own name. Rename that binder "
     "first, to a name that occurs nowhere near.",
     _everywhere: "every occurrence is replaced. Only free ones may be: under a λ of the same name "
     "it is another variable, and the λ itself keeps its name.",
