@@ -115,8 +115,9 @@ class Pool:
         if self._client:
             return self._client.submit(_there, function, part, limit, pure=False)
         if self._processes is None or not self._processes.active:  # such as one whose worker died
-            from pebble import ProcessPool
+            from pebble import CONSTS, ProcessPool
 
+            CONSTS.sleep_unit = 0.01  # seconds between looks at what is done; 0.1 is a pause
             self.close()
             context = multiprocessing.get_context("forkserver")  # safe beside threads, and quick:
             context.set_forkserver_preload(["itekit.tasks.ltl", "itekit.tasks.propositional"])
