@@ -1,12 +1,17 @@
-"""Exercises of notebook 02: integers and vectors, unique draws, large enough sets."""
+"""Exercises and figures of notebook 02: integers and vectors, unique draws, cosines."""
 
 import math
 import random
+from collections.abc import Sequence
 from itertools import count as count_up
 
+import plotly.graph_objects as go
 import torch
 
+from itekit.plots import SIGNED, colour_bar, random_vectors_figure, style
+from itekit.plots.show import colours, subplots
 from itekit.random_vectors import (
+    METHODS,
     integers_to_vectors,
     random_vectors,
     sampling_set_size,
@@ -15,6 +20,36 @@ from itekit.random_vectors import (
 from lessons.exercises import Exercise, many
 
 POINTS, CORNERS = "neighboring_points", "hypercube_vertices"
+LETTERS = list("abcdefghijklmnopqrstuvwxyz")
+
+
+def plane_figure(names: Sequence[str], seed: int) -> go.Figure:
+    """A vector of the plane for each name by each method, in front of all that can be drawn."""
+    figure, places = subplots([method.replace("_", " ") for method in METHODS], 3)
+    for method, place in zip(METHODS, places, strict=True):
+        vectors = random_vectors(method, len(names), 2, torch.Generator().manual_seed(seed))
+        size = sampling_set_size(method, 2)
+        all_of_them = integers_to_vectors(method, torch.arange(size), 2) if size else None
+        one = random_vectors_figure(vectors, labels=names, possible=all_of_them)
+        figure.add_traces(one.data, rows=place["row"], cols=place["col"])
+    figure.update_xaxes(range=[-3, 3], title_text="dimension 1").update_yaxes(range=[-3, 3])
+    figure.update_yaxes(title_text="dimension 2", col=1)
+    return style(figure, width=820, height=320, showlegend=False)
+
+
+def cosines_figure(dimensions: Sequence[int], seed: int) -> go.Figure:
+    """The cosines between vectors of 26 letters, drawn from N(0, 1) in so many dimensions."""
+    titles = ["1 dimension" if d == 1 else f"{d} dimensions" for d in dimensions]
+    figure, places = subplots(titles, len(dimensions), shared_yaxes=True)
+    for d, place in zip(dimensions, places, strict=True):
+        rows = random_vectors("normal", 26, d, torch.Generator().manual_seed(seed))
+        rows = torch.nn.functional.normalize(rows)
+        heat = {"z": (rows @ rows.T).numpy().round(2), "x": LETTERS, "y": LETTERS}
+        figure.add_heatmap(**heat, coloraxis="coloraxis", **place)
+    figure.update_xaxes(showticklabels=False, showline=False, ticks="")
+    figure.update_yaxes(showticklabels=False, showline=False, ticks="", autorange="reversed")
+    scale = colours(SIGNED, -1, 1, colour_bar("cosine", side="top"))
+    return style(figure, width=110 + 240 * len(dimensions), height=320, coloraxis=scale)
 
 
 def _integer_of(vector):
