@@ -73,7 +73,7 @@ def answers_figure(made: Mapping[str, tuple], shown: int, letters: str) -> go.Fi
 
 
 def de_bruijn(term, binders: tuple[str, ...] = ()):
-    """The term with an index for each bound variable, as in the notebook, part 5."""
+    """The term with an index for each bound variable, as in the notebook, part 4."""
     match term:
         case str(name):
             return binders.index(name) if name in binders else name
