@@ -66,9 +66,14 @@ class Pool:
         if self._client:
             self._client.cancel(list(futures))
         elif self._processes:
-            self._processes.stop()
-            self._processes.join()
-            self._processes = None
+            pool, self._processes = self._processes, None
+            pool.stop()
+            if loop := pool._pool_manager_loop:  # None: its first process could not start
+                loop.join()
+            for worker in tuple(pool._pool_manager.worker_manager.workers.values()):
+                worker.kill()  # Pebble takes its locks away first: one that starts would miss them
+                worker.join()
+            pool.join()
 
     def run(
         self, function: Callable | str, items: Iterable, *, limit=None, keep_errors=False

@@ -203,3 +203,19 @@ def test_no_cluster_is_an_error():
         pytest.raises(OSError, match=r"127\.0\.0\.1:1"),
     ):
         cluster("tcp://127.0.0.1:1")
+
+
+SHORT = """
+from itekit.workers import Pool
+
+if __name__ == "__main__":
+    for _ in range(15):
+        with Pool(2) as pool:
+            assert list(pool.run("itekit.logic.formulas:is_name", ["a"], limit=5)) == [True]
+"""
+
+
+def test_a_pool_that_is_closed_while_a_process_starts_says_nothing(tmp_path):
+    (tmp_path / "short.py").write_text(SHORT)
+    done = subprocess.run([sys.executable, tmp_path / "short.py"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
