@@ -212,23 +212,6 @@ def test_cosine_matrix_holds_the_cosines():
         plots.embedding_matrix(np.ones((3, 2)), "ab")
 
 
-@pytest.mark.parametrize("dimensions, arrows", [(2, ["scatter"]), (3, ["scatter3d", "cone"])])
-def test_arrows_run_from_the_origin_to_the_vectors(dimensions, arrows):
-    vectors = np.array([[1.0, -1.0, 0.5], [0.0, 2.0, 0.0]])[:, :dimensions]
-    possible = np.eye(dimensions)
-    figure = plots.random_vectors_figure(vectors, labels=["a", "b"], possible=possible)
-    behind, lines, *heads, ends = figure.data
-    assert [trace.type for trace in (lines, *heads)] == arrows and list(ends.text) == ["a", "b"]
-    for i, axis in enumerate("xyz"[:dimensions]):
-        np.testing.assert_array_equal(behind[axis], possible[:, i])
-        np.testing.assert_array_equal(ends[axis], vectors[:, i])
-        path = np.array(lines[axis]).reshape(2, 3)
-        np.testing.assert_array_equal(path[:, :2].T, [[0, 0], vectors[:, i]])
-        assert np.isnan(path[:, 2]).all()
-    (points,) = plots.random_vectors_figure(np.ones((500, dimensions))).data
-    assert points.marker.opacity == 1 and len(points.x) == 500
-
-
 # trees
 
 

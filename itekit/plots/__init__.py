@@ -1,4 +1,4 @@
-"""Plotly figures: heatmaps, lines, matrices, trees, lassos, random vectors.
+"""Plotly figures: heatmaps, lines, matrices, trees, lassos.
 
 Every function takes arrays and plain lists, and returns a ``plotly.graph_objects.Figure``, which
 `show` displays in a notebook with a picture and a text alternative. Nothing here imports torch.
@@ -30,4 +30,3 @@ from itekit.plots.show import (
     style,
 )
 from itekit.plots.trees import formula_tree
-from itekit.plots.vectors import random_vectors_figure

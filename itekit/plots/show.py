@@ -33,8 +33,6 @@ SECONDS = 60.0  # the longest wait for one picture
 _LINES = {"linecolor": "#444444", "tickcolor": "#444444", "gridcolor": GRID}
 _TICKS = {"showline": True, "ticks": "outside", "ticklen": 4, "automargin": True}
 _AXIS = {**_LINES, **_TICKS, "zeroline": False, "title": {"standoff": 8}}
-_SPACE = {"backgroundcolor": "white", "showbackground": False}
-_SPACE |= {"gridcolor": GRID, "zerolinecolor": GREY}
 _FONT = {"family": "Helvetica, Arial, Liberation Sans, sans-serif", "size": 14, "color": DARK}
 TEMPLATE = go.layout.Template(
     layout={
@@ -46,7 +44,6 @@ TEMPLATE = go.layout.Template(
         "margin": {"l": 60, "r": 20, "t": 60, "b": 55},
         "xaxis": _AXIS,
         "yaxis": _AXIS,
-        "scene": {"xaxis": _SPACE, "yaxis": _SPACE, "zaxis": _SPACE},
         "hoverlabel": {"font": {"size": 13}},
         "legend": {"bgcolor": "rgba(255,255,255,0.8)"},
     }

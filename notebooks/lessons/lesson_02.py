@@ -8,8 +8,8 @@ from itertools import count as count_up
 import plotly.graph_objects as go
 import torch
 
-from itekit.plots import SIGNED, colour_bar, random_vectors_figure, style
-from itekit.plots.show import colours, subplots
+from itekit.plots import COLOURS, GREY, SIGNED, colour_bar, style
+from itekit.plots.show import arrow, colours, subplots
 from itekit.random_vectors import (
     METHODS,
     integers_to_vectors,
@@ -27,11 +27,17 @@ def plane_figure(names: Sequence[str], seed: int) -> go.Figure:
     """A vector of the plane for each name by each method, in front of all that can be drawn."""
     figure, places = subplots([method.replace("_", " ") for method in METHODS], 3)
     for method, place in zip(METHODS, places, strict=True):
+        if size := sampling_set_size(method, 2):
+            x, y = integers_to_vectors(method, torch.arange(size), 2).T.tolist()
+            dots = {"color": GREY, "opacity": 0.6, "size": 9, "symbol": "circle-open"}
+            figure.add_scatter(x=x, y=y, mode="markers", marker=dots, hoverinfo="skip", **place)
         vectors = random_vectors(method, len(names), 2, torch.Generator().manual_seed(seed))
-        size = sampling_set_size(method, 2)
-        all_of_them = integers_to_vectors(method, torch.arange(size), 2) if size else None
-        one = random_vectors_figure(vectors, labels=names, possible=all_of_them)
-        figure.add_traces(one.data, rows=place["row"], cols=place["col"])
+        for name, (x, y) in zip(names, vectors.tolist(), strict=True):
+            figure.add_scatter(x=[0, x], y=[0, y], **arrow(COLOURS[0], [0, 13]), **place)
+            side = "right" if x > 0 else "left" if x < 0 else "center"
+            outside = f"{'top' if y >= 0 else 'bottom'} {side}"
+            end = {"mode": "text", "text": [name], "textposition": outside, "hoverinfo": "x+y"}
+            figure.add_scatter(x=[x], y=[y], **end, **place)
     figure.update_xaxes(range=[-3, 3], title_text="dimension 1").update_yaxes(range=[-3, 3])
     figure.update_yaxes(title_text="dimension 2", col=1)
     return style(figure, width=820, height=320, showlegend=False)
