@@ -1,8 +1,69 @@
-"""Exercises of notebook 13: weights against vocabulary size, a cache in bytes and in tokens."""
+"""Lesson 13: weights against tokens, a step of which one part is made faster; and its exercises."""
 
 import math
+from collections.abc import Mapping
 
+import plotly.graph_objects as go
+
+from itekit.data import PairStream, Problems
+from itekit.datasets.sets import read_set
+from itekit.efficiency import METHODS
+from itekit.experiments import LogicExperiment
+from itekit.plots import COLOURS, GREY, show, style
+from itekit.plots.lines import METHODS as COLOURED
+from itekit.plots.show import look
 from lessons.exercises import Exercise, many
+
+
+def formulas(made: LogicExperiment) -> tuple[Problems, PairStream]:
+    """Training problems for 24 batches, and the stream that cuts them into batches."""
+    size = made.training.batch_size
+    problems = Problems.of(read_set("ltl35", made.scale)["train"][: 24 * size], made.vocabulary)
+    return problems, PairStream(problems, problems, size, made.seed)
+
+
+def show_against_tokens(costs: Mapping, values: Mapping, title: str, unit: str) -> None:
+    """A quantity of each method against the number of interchangeable tokens, both logarithmic."""
+    figure = go.Figure()
+    for name in METHODS:
+        colour, symbol, dash = look(COLOURED.index(name))
+        line, marker = {"color": colour, "dash": dash}, {"size": 9, "symbol": symbol}
+        figure.add_scatter(x=costs["sizes"], y=values[name], name=name, line=line, marker=marker)
+    figure.update_xaxes(type="log", dtick=1, title_text="interchangeable tokens")
+    figure.update_yaxes(type="log", dtick=1, title_text=unit, exponentformat="power")
+    alt = "; ".join(f"{m} {v[0]:,.3g} to {v[-1]:,.3g}" for m, v in values.items())
+    alt = f"{unit} against interchangeable tokens, both logarithmic. {alt}."
+    show(style(figure, title=title, width=760, height=400), alt=f"{title}: {alt}")
+
+
+def show_faster_parts(seconds: Mapping[str, float], factors=(1, 2, 4, 16, math.inf)) -> None:
+    """What a step takes if one part alone is made faster; a slider of how many times faster."""
+    shares = {part: value / sum(seconds.values()) for part, value in seconds.items()}
+    left = {k: [1 - share + share / k for share in shares.values()] for k in factors}
+    text = {k: [f"{value:.1%}" for value in values] for k, values in left.items()}
+    figure = go.Figure()
+    figure.add_bar(y=list(shares), x=left[factors[1]], text=text[factors[1]], orientation="h")
+    figure.update_traces(marker_color=COLOURS[0], textposition="inside", insidetextanchor="end")
+    figure.add_vline(x=1, line={"color": GREY, "dash": "dot"})
+    steps = [
+        {
+            "method": "restyle",
+            "label": f"{k:g} times" if k < math.inf else "∞",
+            "args": [{"x": [left[k]], "text": [text[k]]}],
+        }
+        for k in factors
+    ]
+    slider = {
+        "active": 1,
+        "steps": steps,
+        "pad": {"t": 50},
+        "currentvalue": {"prefix": "this part faster: "},
+    }
+    figure.update_xaxes(tickformat=".0%", range=[0, 1.02], title_text="time of the whole step")
+    figure.update_yaxes(autorange="reversed", ticks="", showgrid=False)
+    style(figure, title="If one part alone were faster", width=800, height=500, sliders=[slider])
+    alt = ", ".join(f"{part} {share:.1%}" for part, share in shares.items())
+    show(figure.update_layout(margin_b=140), alt=f"Shares of a training step: {alt}.")
 
 
 def _dual_part(n, m, D, d_beta):
