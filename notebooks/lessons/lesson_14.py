@@ -1,8 +1,73 @@
-"""Exercises of notebook 14: top-p, reading a reply, what holding to a form does to chances."""
+"""Lesson 14: blind answers, our networks' verdicts beside a language model's; and its exercises."""
 
 import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
+import plotly.graph_objects as go
+
+from itekit import workers
+from itekit.data import Pair
+from itekit.decoding import Solver
+from itekit.llm import judge, read_answer
+from itekit.plots import COLOURS, show, style
+from itekit.results import load_network, load_result
+from itekit.tasks.ltl import is_empty
 from lessons.exercises import Exercise, many
+from lessons.panels import Panel, typed
+
+RIGHT = ("exact", "correct")
+
+
+class BlindPanel(Panel):
+    """Type one trace; how many of the problems it solves, whatever their formulas say."""
+
+    def __init__(self, problems: Sequence[Pair], trace: str):
+        self.problems, self.text = problems, typed(trace, "trace")
+        super().__init__([self.text])
+        self.watch(self.text)
+
+    def work(self) -> str:
+        trace = self.text.value
+        empty = is_empty(read_answer("ltl", trace))
+        formulas, labels = zip(*self.problems, strict=True)
+        verdicts = judge("ltl", formulas, [trace] * len(formulas), labels)
+        good = sum(verdict in RIGHT for verdict in verdicts)
+        words = "but it stands for no word: all these answers are empty" if empty else "with words"
+        return f"<p><b>right: {good} of {len(verdicts)}</b>, {words}</p>"
+
+
+def verdicts_of_ours(task: str, name: str, problems: Sequence[Pair]) -> Counter:
+    """The verdicts on a shipped lab network's answers; right but empty ones apart."""
+    network, draw = load_network(name, "lab", 0), load_result(name, "lab", 0)
+    solver = Solver(network, draw["result"]["median_draw"], network.experiment.vocabulary)
+    answers = solver.answers([formula for formula, _ in problems])
+    verdicts = workers.check_all(
+        task, [(f, a, y) for (f, y), a in zip(problems, answers, strict=True)]
+    )
+    found = Counter(verdicts)
+    good = [a for a, v in zip(answers, verdicts, strict=True) if v == "correct"]
+    found["empty"] = sum(map(is_empty, good)) if task == "ltl" else 0
+    return found
+
+
+def show_verdicts(counts: Mapping[str, Mapping[str, int]]) -> None:
+    """Stacked bars of the verdicts on each model's replies; "empty" ones are among "correct"."""
+    figure = go.Figure()
+    for colour, verdict in zip(
+        (2, 5, 3, 4, 1), ("exact", "correct", "empty", "incorrect", "invalid"), strict=True
+    ):
+        n = [
+            c.get(verdict, 0) - (verdict == "correct") * c.get("empty", 0) for c in counts.values()
+        ]
+        name = {"correct": "right", "empty": "right, but empty", "invalid": "no answer"}
+        bar = {"name": name.get(verdict, verdict), "marker_color": COLOURS[colour]}
+        figure.add_bar(y=list(counts), x=n, text=[k or "" for k in n], orientation="h", **bar)
+    figure.update_layout(barmode="stack", legend={"traceorder": "normal"})
+    figure.update_xaxes(title_text="replies").update_yaxes(autorange="reversed")
+    alt = "; ".join(f"{model}: {dict(c)}" for model, c in counts.items())
+    style(figure, title="Verdicts on the same problems", width=860, height=360)
+    show(figure, alt=f"Stacked bars of verdicts, one bar a model and task. {alt}.")
 
 
 def _kept(percent, enough, strict=False, before=False):
