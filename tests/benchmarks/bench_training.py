@@ -3,8 +3,8 @@
     python tests/benchmarks/bench_training.py
 
 Copying at the paper's size (batches of 512 strings), LTL at lab size (the lab set, 256 formulas
-grouped by length) and LTL at the paper's size (96 formulas of one length). All sides see the same
-batches, AdamW, and gradient clipping.
+grouped by length; the symbol-invariant network on the same), LTL at the paper's size (96 formulas
+of one length). All sides see the same batches, AdamW, and gradient clipping.
 
     library              what training.Trainer does in a step: a fresh U, AdaCos, backward, clipping
     library, bfloat16    the same as `--precision bfloat16` has it
@@ -35,7 +35,12 @@ from itekit.random_vectors import seeded
 from itekit.training import Network, adamw
 
 BATCHES, SIZE, SOURCE, TARGET = 6, 96, 21, 12  # of LTL at the paper's size
-CASES = {"copying-5-10/proposed": "paper", "ltl/proposed": "lab", "ltl/proposed ": "paper"}
+CASES = {
+    "copying-5-10/proposed": "paper",
+    "ltl/proposed": "lab",
+    "ltl/symbol-invariant": "lab",
+    "ltl/proposed ": "paper",
+}
 
 
 def batches_of(made: Experiment, size: int = SIZE) -> list[Batch]:
