@@ -5,9 +5,9 @@ Settings are checked when they are made: one that is out of range is a ValueErro
 
 Copying (paper, appendix "Copying Task Experiments"): copying-5-10 ("Generalization to larger
 vocabularies and lengths"), copying-3-30 and copying-large ("Scaling up"); copying-names-N is ours,
-with N characters at evaluation. Logic: ltl and prop, and
-the same -perturbed and -limited (paper, sections "LTL Solving", "Dataset Perturbations", appendix
-"LTL Experiment with Limited Dataset"). Variants:
+with N characters at evaluation. Logic: ltl and prop, and the same -perturbed and -limited (paper,
+sections "LTL Solving", "Dataset Perturbations", appendix "LTL Experiment with Limited Dataset").
+Variants:
 
     proposed, plain, full-vocabulary, alpha-renaming     the paper's models
     without-f_bn, without-adacos, without-adacos-f_fn    its ablations
@@ -18,9 +18,9 @@ the same -perturbed and -limited (paper, sections "LTL Solving", "Dataset Pertur
     smallest-set                        the same, from the smallest set that holds all names (ours)
     canonical[-proposed]                problems renamed by first appearance (ours)
     by-appearance[-BASELINE]            propositional labels in the order of the formula (ours)
-    longer[-BASELINE]                   LTL in three times the steps (ours)
+    longer[-alpha-renaming]             LTL in three times the steps (ours)
     many-names[-alpha-renaming]         LTL with 20 propositions in the vocabulary (ours)
-    names-N[-METHOD]                    the same with N
+    names-N[-alpha-renaming]            the same with N (ours)
 """
 
 import dataclasses
@@ -326,7 +326,6 @@ _COPYING_LARGE = {  # more characters need a larger sampling set
 _SMALLEST = {"embedding": _E(), "smallest": True}
 _COPYING_NAMES = {
     "proposed": _SMALLEST,
-    "smallest-set": _SMALLEST | {"per_sample": True},
     "alpha-renaming": {"embedding": _ALPHA},
     "full-vocabulary": {"embedding": _LEARNED, "every_name": True},
     "symbol-invariant": _INVARIANT,
@@ -350,19 +349,13 @@ _LOGIC |= {
 }
 _LTL_ONLY = {
     "longer": _PROPOSED | {"times": 3},
-    "longer-plain": _LOGIC["plain"] | {"times": 3},
     "longer-alpha-renaming": _LOGIC["alpha-renaming"] | {"times": 3},
-    "longer-smallest-set": _LOGIC["smallest-set"] | {"times": 3},
-    "longer-symbol-invariant": _INVARIANT | {"times": 3},
     "many-names": _PROPOSED | {"test_propositions": 20},
     "many-names-alpha-renaming": {"embedding": _ALPHA, "test_propositions": 20},
 }
 for _count in (60, 200):
     _LTL_ONLY[f"names-{_count}"] = _SMALLEST | {"test_propositions": _count}
     _LTL_ONLY[f"names-{_count}-alpha-renaming"] = {"embedding": _ALPHA, "test_propositions": _count}
-    _LTL_ONLY[f"names-{_count}-smallest-set"] = _LOGIC["smallest-set"] | {
-        "test_propositions": _count
-    }
 _PROP_ONLY = {
     "symbol-invariant": {"embedding": _E("invariant"), "of_model": {"aggregation": "both"}},
     "by-appearance": _PROPOSED | {"label_order": "appearance"},

@@ -26,12 +26,14 @@ NAMES = "abcdef"
 SYMBOLS = (1, 2, 4, 8, 12)  # in the formulas of `costs`
 LTL_NAMES = {  # method: number of names: experiment
     "proposed": {6: "proposed", 20: "many-names", 60: "names-60", 200: "names-200"},
-    "alpha-renaming": {6: "alpha-renaming", 20: "many-names-alpha-renaming"},
-    "smallest-set": {6: "smallest-set"},
+    "alpha-renaming": {
+        6: "alpha-renaming",
+        20: "many-names-alpha-renaming",
+        60: "names-60-alpha-renaming",
+        200: "names-200-alpha-renaming",
+    },
     "symbol-invariant": {6: "symbol-invariant"},
 }
-for _method in ("alpha-renaming", "smallest-set"):
-    LTL_NAMES[_method] |= {n: f"names-{n}-{_method}" for n in (60, 200)}
 
 
 class ViewPanel(Panel):
