@@ -76,7 +76,7 @@ class Pool:
             pool.join()
 
     def run(
-        self, function: Callable | str, items: Iterable, *, limit=None, keep_errors=False
+        self, function: Callable | str, items: Iterable, *, limit=None, keep_errors=False, count=0
     ) -> Iterator:
         """The function's answer to each item, in the order of the items; few are read ahead.
 
@@ -86,14 +86,16 @@ class Pool:
             function: of a module, or its name "module:function", which only workers import.
             limit: CPU seconds for an item; one that uses them up is ended and gets `TIME_OUT`.
             keep_errors: yield the TaskError of an item in place of its answer, and go on.
+            count: about how many items there are, where `items` has no length.
 
         Raises:
             TaskError: the function raised an error, or its process died again and again.
         """
         answers = (_answer(function, item) for item in items)
         if limit or self._client or self.workers > 1:
-            known = len(items) if limit and hasattr(items, "__len__") else 0  # else jobs are long
-            chunk = max(1, min(CHUNK, known // (8 * self.workers)))  # all workers are to be busy
+            if limit and hasattr(items, "__len__"):  # else jobs are long
+                count = len(items)
+            chunk = max(1, min(CHUNK, count // (8 * self.workers)))  # all workers are to be busy
             answers = self._elsewhere(function, iter(items), limit, chunk)
         with closing(answers):
             for answer in answers:

@@ -42,7 +42,7 @@ class Here:
     def __exit__(self, *_):
         pass
 
-    def run(self, function, items, limit):
+    def run(self, function, items, limit, count):
         Here.limits.add(limit)
         for item in items:
             Here.asked += 1

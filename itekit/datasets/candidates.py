@@ -176,13 +176,18 @@ class Drawing:
                 source = candidates(language, stratum.propositions, sizes, seed, **options)
             self._sources.append(source)
 
-    def next_round(self) -> list[tuple[int, str]]:
-        """(stratum, formula) of what is to be labelled next; empty when the drawing is over."""
-        drawn: list[tuple[int, str]] = []
-        for number, stratum in enumerate(self.recipe.strata):
-            missing = stratum.count - len(self.kept[number])
-            drawn += [(number, formula) for formula in islice(self._draw(number), missing)]
-        return drawn
+    def missing(self) -> list[int]:
+        """How many pairs each stratum lacks."""
+        return [s.count - len(kept) for s, kept in zip(self.recipe.strata, self.kept, strict=True)]
+
+    def next_round(self) -> Iterator[tuple[int, str]]:
+        """(stratum, formula) of what is to be labelled next; none when the drawing is over.
+
+        Record the answers when all of the round has been drawn.
+        """
+        for number, missing in enumerate(self.missing()):
+            for formula in islice(self._draw(number), missing):
+                yield number, formula
 
     def record(self, number: int, formula: str, answer: str) -> None:
         """Take a label, or what came instead, for a formula of stratum `number`."""

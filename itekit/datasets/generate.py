@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from itertools import chain
+from itertools import chain, tee
 from pathlib import Path
 from typing import BinaryIO
 
@@ -66,16 +66,17 @@ def generate(
         tqdm(total=recipe.count, desc=recipe.name, disable=not progress) as bar,
     ):
         drawing = Drawing(recipe)
-        while drawn := drawing.next_round():
-            todo = [formula for _, formula in drawn if formula not in late]
-            found = [answer for _, answer in zip(todo, kept, strict=False)]
-            labels = chain(found, _labels(recipe, todo[len(found) :], pool, limit, file))
-            for number, formula in drawn:
-                answer = TIME_OUT if formula in late else next(labels)
-                if answer == TIME_OUT and time_outs is not None and formula not in late:
-                    raise RuntimeError(f"{formula} ran out of {limit} s, unlike in the manifest")
-                drawing.record(number, formula, answer)
+        while True:
+            drawn, found = [], []
+            waiting = _waiting(drawing, drawn, late)
+            for answer in _labels(recipe, waiting, sum(drawing.missing()), kept, pool, limit, file):
+                found.append(answer)
                 bar.update(answer not in NO_LABEL)
+            if not drawn:
+                break
+            labels = iter(found)
+            for number, formula in drawn:
+                drawing.record(number, formula, TIME_OUT if formula in late else next(labels))
         pairs = _divide(recipe, [pair for part in drawing.kept for pair in part])
         spent = {"workers": pool.workers, "seconds": round(time.monotonic() - start, 1)}
         _publish(recipe, output, pairs, drawing.facts() | spent)
@@ -137,16 +138,42 @@ def _answers(path: Path, key: str) -> Iterator[tuple[BinaryIO, Iterator[str]]]:
         yield file, iter([line.decode() for line in kept])
 
 
+def _waiting(drawing: Drawing, drawn: list, late: frozenset[str]) -> Iterator[str]:
+    """The formulas of the next round that need a label; `drawn` gets all of it, with its strata."""
+    for number, formula in drawing.next_round():
+        drawn.append((number, formula))
+        if formula not in late:
+            yield formula
+
+
 def _labels(
-    recipe: Recipe, formulas: list[str], pool: Pool, limit: float, file: BinaryIO
+    recipe: Recipe,
+    formulas: Iterator[str],
+    about: int,
+    kept: Iterator[str],
+    pool: Pool,
+    limit: float,
+    file: BinaryIO,
 ) -> Iterator[str]:
-    """The label of each formula, or one of NO_LABEL; each is written as soon as it is there."""
-    items = [(f"itekit.tasks.{recipe.task}:solve", text, recipe.method) for text in formulas]
-    for formula, answer in zip(formulas, pool.run(call, items, limit=limit), strict=True):
+    """The label of each formula, or one of NO_LABEL; each is written as soon as it is there.
+
+    The first ones are `kept`. Others are made while the formulas after them, `about` so many, are
+    still being drawn.
+    """
+    for formula in formulas:
+        if (answer := next(kept, None)) is None:
+            formulas = chain([formula], formulas)
+            break
+        yield answer
+    formulas, sent = tee(formulas)
+    items = ((f"itekit.tasks.{recipe.task}:solve", text, recipe.method) for text in sent)
+    answers = pool.run(call, items, limit=limit, count=about)
+    for formula, answer in zip(formulas, answers, strict=True):
         if answer is None:
             answer = UNSATISFIABLE if recipe.task == "ltl" else classify(formula)
-        if answer != TIME_OUT or limit == recipe.cpu_seconds:  # else it is an error
-            file.write(answer.encode() + b"\n")
+        if answer == TIME_OUT and limit != recipe.cpu_seconds:
+            raise RuntimeError(f"{formula} ran out of {limit} s, unlike in the manifest")
+        file.write(answer.encode() + b"\n")
         yield answer
 
 
