@@ -11,6 +11,7 @@ some word: else trying again would reward contradictions. "averaged" is another 
 parts, without a checker: one decoding in which the logits are the mean over the first k.
 """
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,6 +22,7 @@ from itekit.datasets.sets import read_set
 from itekit.decoding import TEST_SEED, Solver
 from itekit.evaluation import judge, propositions
 from itekit.training import Network
+from itekit.workers import call
 
 AVERAGED = (1, 3, 10)  # draws that are averaged
 PARTS = {"test": "35", "generalization": "-generalization"}  # of a result: kinds of sets
@@ -89,8 +91,9 @@ class Retries:
 def redraw(network: Network, tries: int = 10, progress: bool = True, parts=None) -> dict:
     """Solved problems against the number of tries, on the test split and on the grid; JSON.
 
-    Of other `parts`, such as WRITTEN, it also has the try that solved each formula, 0 for none: by
-    the best beam, and by any.
+    It has the CPU seconds of one try at a problem, checks included, and those of Spot or the SAT
+    solver for the same problem. Of other `parts`, such as WRITTEN, it also has the try that solved
+    each formula, 0 for none: by the best beam, and by any.
 
     Raises:
         ValueError: less than one try.
@@ -105,12 +108,22 @@ def redraw(network: Network, tries: int = 10, progress: bool = True, parts=None)
         pairs = read_set(name, experiment.scale)["test"][:most]
         counts = propositions(pairs, experiment.names)
         groups = {"all": counts >= 0} | {str(k): counts == k for k in np.unique(counts)}
+        start = time.process_time()
         best, any_beam = retries.solved_at(pairs, tries)
+        solving = time.process_time()
+        for formula, _ in pairs:
+            call((f"itekit.tasks.{experiment.task}:solve", formula, "fast"))
+        solved = time.process_time() - solving
+        asked = tries * len(pairs) - sum(tries - k for k in best.tolist() if k)
         result[part] = {
             "set": name,
             "samples": {key: int(rows.sum()) for key, rows in groups.items()},
             "solved": {key: _curve(best[rows], tries) for key, rows in groups.items()},
             "solved_beams": {key: _curve(any_beam[rows], tries) for key, rows in groups.items()},
+            "cpu_seconds": {
+                "try": (solving - start) / max(asked, 1),
+                "solver": solved / len(pairs),
+            },
         }
         if parts:
             tried = zip(pairs, best.tolist(), any_beam.tolist(), strict=True)
