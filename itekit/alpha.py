@@ -183,8 +183,8 @@ def alpha_covariance(predictions_undone: Iterable[Sequence[str]]) -> float:
 
     One prediction for each alpha-equivalent input of P, each with its renaming undone:
     ``[r.inverse()(predict(r(x))) for r in renamings]``. U is the set of different ones. 1: no
-    renaming changed the answer; 0: every one did. Predictions are compared as they are given:
-    ``a1b0`` and ``b0a1`` differ as text, and are equal as assignments.
+    renaming changed the answer; 0: no two gave the same one. Predictions are compared as they are
+    given: ``a1b0`` and ``b0a1`` differ as text, and are equal as assignments.
     """
     undone = [p if hasattr(p, "tokens") else tuple(p) for p in predictions_undone]
     if len(undone) < 2:

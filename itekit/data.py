@@ -1,9 +1,9 @@
 """Batches of padded integer tensors, and the streams of them that a training reads.
 
-Nothing here runs once for each problem while training. Batch t of a stream depends on the seed and
-t alone: strings to copy are drawn when they are asked for; problems are packed once into padded
-arrays, shuffled in each epoch, cut into pools of some batches and ordered by length within each
-pool, so that little of a batch is padding; the batches then come in random order.
+While training no line of Python runs once for each problem. Batch t of a stream depends on the
+seed and t alone: strings to copy are drawn when they are asked for; problems are packed once into
+padded arrays, shuffled in each epoch, cut into pools of some batches and ordered by length within
+each pool, so that little of a batch is padding; the batches then come in random order.
 
 Shape letters: B batch, N problems, S source length, T target length (both with the end token).
 """

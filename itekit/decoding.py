@@ -17,14 +17,14 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, pad
 from tqdm.auto import tqdm
 
-from itekit.alpha import canonical_renaming
+from itekit.alpha import Renaming, canonical_renaming
 from itekit.data import Batch, Pair, encode_texts, problems
 from itekit.model import Layout, Transformer
 from itekit.random_vectors import seeded
 from itekit.vocabulary import Vocabulary
 
 END, START = Vocabulary.end_id, Vocabulary.start_id
-GOING = 0.875  # rows leave the batch once no more of it than this goes on
+UNFINISHED = 0.875  # finished rows leave the batch once no larger share of it is unfinished
 LOOK_EVERY = 1, 16  # (CPU, GPU): steps between looks at what has finished
 DECODED = 2**13, 2**19  # (CPU, GPU): formulas × beams × length decoded at once
 TEST_SEED = 1_000_003  # of the draws of U at evaluation
@@ -55,7 +55,7 @@ class _Steps:
 
     def leave(self, going: Tensor, position: int) -> Tensor | None:
         """The places of those that go on, if the others should leave the batch now; else None."""
-        if (position + 1) % LOOK_EVERY[self.on_gpu] or going.sum() > GOING * len(going):
+        if (position + 1) % LOOK_EVERY[self.on_gpu] or going.sum() > UNFINISHED * len(going):
             return None
         return going.nonzero()[:, 0]
 
@@ -126,9 +126,10 @@ def beam(
 ) -> tuple[Tensor, Tensor]:
     """Beam search with scores log-probability / length (paper, section "LTL Solving": size 3).
 
-    At each step the 2 × K best continuations of a source are looked at: those of the first K that
-    end are finished, the K best of the others go on. A source is settled when K finished sequences
-    score at least as high as its best unfinished one does now. With size 1 this is greedy decoding.
+    At each step the 2 × K best continuations of a source are looked at. Among the first K, those
+    that end are finished. Of all 2 × K, the K best that do not end go on. A source is settled when
+    K finished sequences score at least as high as its best unfinished one does now. With size 1
+    this is greedy decoding.
 
     Args:
         model, U, source, limit: as for `greedy`.
@@ -157,7 +158,7 @@ def beam(
         logits = steps.step(tokens.flatten(), position)
         totals = scores[..., None] + torch.log_softmax(logits, dim=-1).unflatten(0, (-1, K))
         V = totals.shape[2]
-        best, index = totals.flatten(1).topk(min(2 * K, K * V), dim=1)
+        best, index = totals.flatten(1).topk(2 * K, dim=1)
         parents, tokens = index // V, index % V
         prefixes, ends = _gather(prefixes, parents), tokens == END
 
@@ -265,8 +266,9 @@ class Solver:
         """
         names, undo = self.vocabulary.interchangeable[0], {}
         for formula in dict.fromkeys(filter(self.can_read, formulas)):
-            used = formula if self.experiment.canonical else ""
-            renaming = canonical_renaming(used, names, names)
+            renaming = Renaming.identity
+            if self.experiment.canonical:
+                renaming = canonical_renaming(formula, names, names)
             undo[formula] = renaming(formula), renaming.inverse()
         distinct = sorted(dict.fromkeys(source for source, _ in undo.values()), key=len)
         solved = dict(zip(distinct, self._decode(distinct), strict=True))

@@ -36,7 +36,7 @@ from itekit.logic.truth_tables import parse_assignment
 from itekit.random_vectors import seeded
 from itekit.tasks.copying import edit_distances
 from itekit.tasks.verdicts import EXACT, GOOD, INVALID, VERDICTS
-from itekit.training import VALIDATION_SEED, Network  # noqa: F401 (the seed is for choices)
+from itekit.training import Network
 from itekit.vocabulary import Vocabulary
 from itekit.workers import check_all
 
@@ -146,6 +146,7 @@ def covariance(
         solver: anything that has `answers(formulas)` and an `experiment` with a task; it is asked
             once, about all renamed formulas.
         names: the atomic propositions of the vocabulary.
+        variants: the most renamings of a problem; math.inf: all.
         undo: (inverse renaming, answer) -> the answer with its renaming undone.
         compared: (task, answer) -> what an answer is compared as, tokens or an assignment.
 
@@ -302,7 +303,7 @@ class GridEvaluation:
         U, axis, made = self.matrix(draw), self.axis, self.experiment
         rows = [[s if u <= s else np.nan for s in axis] for u in axis]
         result = np.repeat(np.array(rows, float)[..., None], made.grid.samples, axis=2)
-        # The published search knows no characters beyond the cell's, where rows can be left out.
+        # The published search writes characters of the cell alone, where rows of U can be left out.
         alone = made.search == "published" and made.embedding.kind != "learned"
         words = f"evaluate {made.name}, draw {draw}"
         for length in tqdm(self.readable, words, disable=not self.progress, leave=False):

@@ -4,10 +4,11 @@
 Settings are checked when they are made: one that is out of range is a ValueError.
 
 Copying (paper, appendix "Copying Task Experiments"): copying-5-10 ("Generalization to larger
-vocabularies and lengths"), copying-3-30 and copying-large ("Scaling up"); copying-names-N is ours,
-with N characters at evaluation. Logic: ltl and prop, and the same -perturbed and -limited (paper,
-sections "LTL Solving", "Dataset Perturbations", appendix "LTL Experiment with Limited Dataset").
-Variants:
+vocabularies and lengths"), copying-3-30 and copying-large ("Scaling up"); copying-names-N (ours)
+has N characters at evaluation: every variant at randomized positions, proposed with the smallest
+set that holds them. Logic: ltl and prop, and the same -perturbed and -limited (paper, sections "LTL
+Solving", "Dataset Perturbations", appendix "LTL Experiment with Limited Dataset"): -limited has a
+tenth of the problems and of the steps. Variants:
 
     proposed, plain, full-vocabulary, alpha-renaming     the paper's models
     without-f_bn, without-adacos, without-adacos-f_fn    its ablations
@@ -15,10 +16,10 @@ Variants:
     randomized-positions[-BASELINE]     trained at random positions (Ruoss et al. 2023; ours)
     symbol-invariant                    a stream for each symbol (Işık and Li 2026)
     per-sample                          a random part for each problem of a batch (ours)
-    smallest-set                        the same, from the smallest set that holds all names (ours)
+    smallest-set                        per-sample, with the smallest set that holds all names
     canonical[-proposed]                problems renamed by first appearance (ours)
     by-appearance[-BASELINE]            propositional labels in the order of the formula (ours)
-    longer[-alpha-renaming]             LTL in three times the steps (ours)
+    longer[-METHOD]                     three times the steps, labels as by-appearance (ours)
     many-names[-alpha-renaming]         LTL with 20 propositions in the vocabulary (ours)
     names-N[-alpha-renaming]            the same with N (ours)
 """
@@ -348,8 +349,6 @@ _LOGIC |= {
     "canonical-proposed": _PROPOSED | {"canonical": True},
 }
 _LTL_ONLY = {
-    "longer": _PROPOSED | {"times": 3},
-    "longer-alpha-renaming": _LOGIC["alpha-renaming"] | {"times": 3},
     "many-names": _PROPOSED | {"test_propositions": 20},
     "many-names-alpha-renaming": {"embedding": _ALPHA, "test_propositions": 20},
 }
@@ -362,6 +361,10 @@ _PROP_ONLY = {
     "by-appearance-plain": {"embedding": _LEARNED, "label_order": "appearance"},
     "by-appearance-alpha-renaming": {"embedding": _ALPHA, "label_order": "appearance"},
 }
+for _method in ("proposed", "plain", "full-vocabulary", "alpha-renaming", "symbol-invariant"):
+    _name = "longer" if _method == "proposed" else f"longer-{_method}"
+    _LTL_ONLY[_name] = _LOGIC[_method] | {"times": 3}
+    _PROP_ONLY[_name] = (_LOGIC | _PROP_ONLY)[_method] | {"times": 3, "label_order": "appearance"}
 _OTHER_DATA = {name: _LOGIC[name] for name in ("proposed", "plain", "alpha-renaming", "canonical")}
 _OTHER_DATA["alpha-renaming"] = _LOGIC["alpha-renaming"] | {"known_names": True}
 _LIMITED = {name: settings | {"times": 0.1} for name, settings in _OTHER_DATA.items()}

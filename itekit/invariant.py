@@ -158,7 +158,7 @@ class SymbolInvariantTransformer(Transformer):
 
     def __init__(self, config: ModelConfig, operands=(), fixed: int = 3):
         super().__init__(config, operands)
-        self.fixed, self.kept = fixed, 4 if config.aggregation == "both" else 2
+        self.fixed, self.cached = fixed, 4 if config.aggregation == "both" else 2
 
     def encode(self, U: Tensor, source: Tensor, dropout: Dropout | None = None, positions=None):
         valid = source != Vocabulary.pad_id

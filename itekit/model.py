@@ -7,9 +7,10 @@ both sides, and the features are projected on U (three-way weight tying; paper, 
 "Projection"). One body serves training, all positions at once, and decoding, one position at a
 time, where a `Cache` keeps the keys and values of those before.
 
-Outside attention tokens are [N, D], and `layout.unpack` gives them their places [B, L, D] (see
-`fast`). Under `torch.autocast` linear layers, and on a GPU attention, compute in bfloat16; sums of
-residual connections, norms and the projection stay in float32.
+Outside attention tokens are [N, D], and `layout.unpack` gives them their places [B, L, D]. On a CPU
+N counts the tokens without padding; on a GPU padding stays in, so that N = B × L (see `fast`).
+Under `torch.autocast` linear layers, and on a GPU attention, compute in bfloat16; sums of residual
+connections, norms and the projection stay in float32.
 
 Shape letters: B batch, S source length, T target length, L either, N tokens, D model, H heads,
 d = D / H head width, K keys (at least L, see `fast.padded`), V vocabulary.
@@ -114,7 +115,7 @@ def tree_paths(operands: Tensor, deepest: int = MAX_TREE_DEPTH) -> Tensor:
     below = (lowest >= walk[:, :, None]) & later
     right = below & (lowest == walk[:, :, None]) & (operands == 2)[:, :, None]
     depth = below.sum(1)
-    if deepest < S and (found := int(depth.max())) > deepest:  # no wait for short sources
+    if deepest < S and (found := int(depth.max())) > deepest:  # a short source cannot be: no wait
         raise ValueError(f"a formula is {found} branches deep: tree positions hold {deepest}")
     branch = (depth[:, None] - depth[:, :, None] - 1).clamp(0, MAX_TREE_DEPTH)
     return (torch.stack([below & ~right, right]).long() << branch).sum(2)
@@ -310,7 +311,8 @@ class Transformer(nn.Module):
         deepest: the most branches that tree positions hold.
     """
 
-    Layer, kept = Layer, 2  # of each decoder layer are kept while decoding: keys and values
+    Layer = Layer  # what both sides are made of
+    cached = 2  # tensors that a decoder layer keeps while decoding: keys and values
 
     def __init__(self, config: ModelConfig, operands: Sequence[int] = ()):
         super().__init__()
@@ -364,7 +366,7 @@ class Transformer(nn.Module):
         """What decoding starts from, with so many rows for each source."""
         pairs = [layer.cross.keys_values(encoded.memory, encoded.layout) for layer in self.decoder]
         heads, rows = self.config.heads, beams * encoded.layout.batch
-        room = self.kept, rows, heads, STEP_KEYS, self.config.d_model // heads
+        room = self.cached, rows, heads, STEP_KEYS, self.config.d_model // heads
         own = [encoded.memory.new_zeros(room) for _ in pairs]
         return Cache(pairs, encoded.bias, own, encoded.streams)
 

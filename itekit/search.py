@@ -19,13 +19,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from itekit.evaluation import VALIDATION_SEED, GridEvaluation
+from itekit.evaluation import GridEvaluation
 from itekit.experiments import Experiment, TrainingConfig, experiment, from_json, resolve_scale
 from itekit.files import command, locked, read_json, write_json
 from itekit.random_vectors import METHODS
 from itekit.results import RESULTS, RUNS, evaluated
 from itekit.tasks.copying import EvaluationGrid
-from itekit.training import Network, Trainer
+from itekit.training import VALIDATION_SEED, Network, Trainer
 from itekit.workers import TaskError, cluster, run
 
 FOLDER = RUNS / "search"

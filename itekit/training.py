@@ -21,6 +21,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
@@ -44,6 +45,10 @@ LENGTHS = 8  # on a GPU, or compiled, lengths are rounded up to a multiple
 VALIDATION_SEED = 1_000_033  # not the test's, so that no choice is ever made on test strings
 
 
+# What an experiment's seed is used for: one stream of random numbers for each.
+WEIGHTS, RANDOM_PARTS, DROPOUT, VALIDATION, POSITIONS = range(5)
+
+
 class TrainingDivergedError(RuntimeError):
     """The loss or a weight is not finite; the message says where, and the last good checkpoint."""
 
@@ -63,7 +68,8 @@ class Network(nn.Module):
         super().__init__()
         self.experiment, self.trained = experiment, {}
         with torch.random.fork_rng(devices=[]):
-            torch.random.default_generator.manual_seed(seeded(experiment.seed, 0).initial_seed())
+            weights = seeded(experiment.seed, WEIGHTS)
+            torch.random.default_generator.manual_seed(weights.initial_seed())
             self.embedding = experiment.embedding.build(
                 experiment.vocabulary, experiment.test_vocabulary, experiment.model.d_model
             )
@@ -192,8 +198,8 @@ def learning_rate(step: int, steps: int, peak: float, warmup: int) -> float:
     """Learning rate of step 0 .. steps - 1: linear to `peak` over `warmup`, then cosine to 0."""
     if step < warmup:
         return peak * (step + 1) / warmup
-    progress = (step - warmup) / max(1, steps - warmup)
-    return peak * 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
+    progress = (step - warmup) / (steps - warmup)
+    return peak * 0.5 * (1 + math.cos(math.pi * progress))
 
 
 def adamw(module: nn.Module, peak: float) -> torch.optim.AdamW:
@@ -361,16 +367,16 @@ class Trainer:
             group["lr"] = learning_rate(step, config.steps, config.learning_rate, config.warmup)
         batch = self.stream.batch(step)
         if config.positions:
-            batch = batch.at_random_positions(config.positions, seeded(seed, 4, step))
+            batch = batch.at_random_positions(config.positions, seeded(seed, POSITIONS, step))
         batch = (batch.padded(LENGTHS) if self.static else batch).to(self.device)
-        generator = seeded(seed, 2, step)
+        generator = seeded(seed, DROPOUT, step)
         if self.static:  # compilers and GPUs take torch's own dropout, from torch's own generator
             torch.manual_seed(generator.initial_seed())
             generator = None
         dropout = Dropout(self.experiment.model.dropout, generator)
         half = self.precision == "bfloat16"
         with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
-            loss = self.network.batch_loss(batch, seeded(seed, 1, step), dropout)
+            loss = self.network.batch_loss(batch, seeded(seed, RANDOM_PARTS, step), dropout)
         self.optimizer.zero_grad()
         loss.backward()
         clip_grad_norm_(parameters(self.optimizer), config.gradient_norm)
@@ -420,7 +426,7 @@ def validate(network: Network, stream, batches: int = 4, size: int = 256) -> dic
     an evaluation computes, in float32. Leaves the network in training mode.
     """
     network.train(False)
-    U = network.matrix(network.experiment.vocabulary, seeded(network.experiment.seed, 3))
+    U = network.matrix(network.experiment.vocabulary, seeded(network.experiment.seed, VALIDATION))
     losses, correct, count = [], 0, 0
     for batch in stream.held_out(batches, size):
         logits, targets = network.logits(U, batch.to(U.device))
@@ -448,9 +454,7 @@ def _longest_edit_distance(network: Network, samples: int = 4) -> float:
     if not uniques:
         return float(length)
     every = max(1, grid.samples // samples)
-    strings = torch.cat(
-        [torch.from_numpy(grid.strings(u, length, VALIDATION_SEED)) for u in uniques]
-    ).numpy()[::every]
-    batch = copying_batch(strings, (strings >= 0).sum(axis=1), vocabulary).to(network.device)
+    strings = np.concatenate([grid.strings(u, length, VALIDATION_SEED) for u in uniques])[::every]
+    batch = copying_batch(strings, np.full(len(strings), length), vocabulary).to(network.device)
     U = network.matrix(vocabulary, seeded(VALIDATION_SEED, 0))
     return float(edit_distances(copy_strings(network, U, batch), batch.target).mean())
