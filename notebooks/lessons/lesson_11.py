@@ -1,10 +1,143 @@
-"""Exercises of notebook 11: a bias of names made, measured, and its cost."""
+"""Lesson 11: its networks and results, a table, two figures of bars with intervals; exercises."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+from IPython.display import Markdown
+from plotly.subplots import make_subplots
+from scipy.stats import binomtest
 
 from itekit.alpha import alpha_covariance
 from itekit.logic.perturbation import perturb, published_perturbation
+from itekit.plots import show, style
+from itekit.plots.lines import METHODS
+from itekit.plots.show import look
+from itekit.results import (
+    evaluate,
+    load_network,
+    load_or_train,
+    markdown_table,
+    our_rate,
+    paper_cell,
+    shipped,
+)
+from itekit.training import Network
 from lessons.exercises import Exercise, many, random_formula
 
 NAMES = "abc"
+COLUMNS = {"correct": "correct", "exact": "exact", "alpha-covariance-3": "alpha-covariance, 3 APs"}
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The networks and the results of the lesson: those that are shipped, or made here."""
+
+    scale: str
+    seed: int
+    train: bool
+
+    def network(self, name: str) -> Network:
+        if self.train:
+            return load_or_train(name, self.scale, self.seed, train=True)
+        return load_network(name, "lab", self.seed)
+
+    def result(self, name: str) -> dict | None:
+        if self.train:
+            return evaluate(self.network(name))
+        return shipped(name, "lab", self.seed)
+
+
+def results_table(runs: Runs, names: Sequence[str]) -> Markdown:
+    """A row for each run: ours, and the paper's where it has one; ± is half of a 95 % interval."""
+    rows = []
+    for name in names:
+        cells, one = [], runs.result(name)
+        for column in COLUMNS:
+            ours, theirs = one and our_rate(one, column), paper_cell(name, column)
+            text = ["–" if rate is None else f"{rate:.1%}" for rate in (ours, theirs)]
+            if column == "correct" and one:
+                half = 1.96 * (ours * (1 - ours) / one["result"]["test"]["samples"]) ** 0.5
+                text[0] += f" ±{100 * half:.1f}"
+            cells += text
+        rows.append([name, *cells])
+    head = [word for title in COLUMNS.values() for word in (f"{title}, ours", "the paper")]
+    return Markdown(markdown_table(("data / network", *head), rows))
+
+
+def bars(counts: Sequence[tuple[float, float]]) -> dict:
+    """What a trace of bars shows, a bar for (k of n): rates and Wilson's intervals of 95 %."""
+    rates = [k / n for k, n in counts]
+    ends = [binomtest(round(k), round(n)).proportion_ci(method="wilson") for k, n in counts]
+    above = [end.high - rate for end, rate in zip(ends, rates, strict=True)]
+    below = [rate - end.low for end, rate in zip(ends, rates, strict=True)]
+    return {"y": rates, "text": [f"{rate:.0%}" for rate in rates], "above": above, "below": below}
+
+
+def _bar(names: Sequence[str], shown: Mapping) -> go.Bar:
+    """Bars in the colours of the methods; those trained on data as drawn are open."""
+    kinds, methods = zip(*(name.split("/") for name in names), strict=True)
+    colours = [look(METHODS.index(method))[0] for method in methods]
+    inside = [c if "-" in kind else "white" for kind, c in zip(kinds, colours, strict=True)]
+    text = ["white" if "-" in kind else "#222222" for kind in kinds]
+    words = [
+        f"{m}<br>{k.partition('-')[2] or 'as drawn'}" for k, m in zip(kinds, methods, strict=True)
+    ]
+    ends = {"array": shown.get("above"), "arrayminus": shown.get("below")}
+    return go.Bar(x=words, y=shown["y"], text=shown["text"], showlegend=False,
+                  marker={"color": inside, "line": {"color": colours, "width": 3}},
+                  insidetextanchor="start", textposition="inside", insidetextfont={"color": text},
+                  textangle=0, error_y=ends if "above" in shown else None)  # fmt: skip
+
+
+def falls_figure(runs: Runs, kind: str) -> None:
+    """Plain on data as drawn and three methods on data of a kind: right answers, with intervals."""
+    titles = ["LTL, ours", "LTL, the paper", "propositional, ours", "propositional, the paper"]
+    figure, told = make_subplots(2, 2, subplot_titles=titles, vertical_spacing=0.2), []
+    for row, task in enumerate(("ltl", "prop"), 1):
+        methods = ("plain", "alpha-renaming", "proposed")
+        names = [f"{task}/plain", *(f"{task}-{kind}/{method}" for method in methods)]
+        tests = [runs.result(name)["result"]["test"] for name in names]
+        ours = bars([(one["correct"] * one["samples"], one["samples"]) for one in tests])
+        theirs = [paper_cell(name, "correct") for name in names]
+        paper = {"y": theirs, "text": [f"{rate:.0%}" for rate in theirs]}
+        for column, shown in enumerate((ours, paper), 1):
+            figure.add_trace(_bar(names, shown), row=row, col=column)
+            told.append(f"{titles[2 * row + column - 3]}: {', '.join(shown['text'])}")
+    figure.update_yaxes(range=[0, 1.05], tickformat=".0%", dtick=0.25)
+    figure.update_xaxes(tickfont_size=13)
+    alt = (
+        f"Right answers of plain trained on data as drawn, then of {', '.join(methods)} trained on"
+    )
+    title = f"Trained on {kind} data, tested on problems as drawn"
+    style(figure, title=title, width=840, height=580).update_layout(margin_t=90)
+    show(figure, alt=f"{alt} {kind} data. {'; '.join(told)}.")
+
+
+def orders_figure(counts: Mapping[str, Mapping[str, int]], n: int) -> None:
+    """Right answers of n test problems under names in each order; a slider chooses the order."""
+    steps, names = [], list(next(iter(counts.values())))
+    for order, found in counts.items():
+        shown = bars([(found[name], n) for name in names])
+        keys = ("y", "text", "error_y.array", "error_y.arrayminus")
+        args = {key: [value] for key, value in zip(keys, shown.values(), strict=True)}
+        steps.append({"method": "restyle", "label": ", ".join(order), "args": [args]})
+        if len(steps) == 1:
+            figure = go.Figure(_bar(names, shown))
+    slider = {
+        "steps": steps,
+        "pad": {"t": 60},
+        "currentvalue": {"prefix": "the APs of the label first appear in the order "},
+    }
+    figure.update_yaxes(range=[0, 1], tickformat=".0%", dtick=0.25, title_text="right answers")
+    style(figure, width=760, height=480, sliders=[slider]).update_layout(margin_b=130)
+    told = "; ".join(
+        f"{order} " + ", ".join(f"{k / n:.0%}" for k in found.values())
+        for order, found in counts.items()
+    )
+    show(
+        figure, alt=f"A slider of the order of names. Right answers of {', '.join(names)}: {told}."
+    )
 
 
 def _last_first(formula, label):
