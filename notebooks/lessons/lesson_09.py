@@ -1,12 +1,153 @@
-"""Exercises of notebook 09: partial assignments, prime implicants, the published perturbation."""
+"""Lesson 09: its networks, a panel of names, a table and a figure; its exercises."""
 
-from itertools import product
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import permutations, product
 
+import ipywidgets as widgets
+import plotly.graph_objects as go
+from IPython.display import Markdown
+
+from itekit.alpha import Renaming, used_tokens
+from itekit.data import Pair
+from itekit.decoding import Solver
 from itekit.logic import truth_tables
-from itekit.logic.perturbation import collides
+from itekit.logic.formulas import PROPOSITIONAL, to_prefix
+from itekit.logic.infix import formula_from_text
+from itekit.plots import COLOURS, rates_with_intervals, show, style
+from itekit.plots.lines import METHODS
+from itekit.plots.show import look as look_of
+from itekit.results import (
+    load_log,
+    load_network,
+    load_or_train,
+    markdown_table,
+    our_rate,
+    paper_cell,
+    shipped,
+)
+from itekit.tasks.propositional import check, solve
+from itekit.tasks.verdicts import GOOD
+from itekit.training import Network
 from lessons.exercises import Exercise, many, random_formula
+from lessons.panels import Panel, look, typed
+from lessons.tables import html_table
 
-NAMES = "abc"
+NAMES, MARKS = "abc", "●▲■"
+COLUMNS = {
+    "correct": "correct, test split",
+    "exact": "exact",
+    "heatmap-mean-correct": "correct, grid to 6 propositions",
+    "alpha-covariance-3": "alpha-covariance",
+}
+
+
+def network(variant: str, scale: str, seed: int, train: bool) -> Network:
+    """The shipped lab network of a variant, or one that is trained here."""
+    if train:
+        return load_or_train(f"prop/{variant}", scale, seed, train=True)
+    return load_network(f"prop/{variant}", "lab", seed)
+
+
+def solver(network: Network) -> Solver:
+    """Answers by the first random draw, over the names of the training."""
+    return Solver(network, 0, network.experiment.vocabulary)
+
+
+class NamesPanel(Panel):
+    """A formula over a, b and c, and an order of names for its propositions.
+
+    It shows the problem, both labels, and the answers of networks, with and without names.
+    `by_appearance` takes a formula and a label.
+    """
+
+    def __init__(self, networks: Mapping[str, Network], by_appearance: Callable, formula: str):
+        self.askers = {name: solver(one) for name, one in networks.items()}
+        self.by_appearance = by_appearance
+        self.formula = typed(formula, "formula", "32em")
+        orders = {" ".join(order): order for order in permutations(NAMES)}
+        self.order = widgets.ToggleButtons(options=orders, **look(f"{' '.join(MARKS)} are"))
+        self.order.style.button_width = "4.5em"
+        super().__init__([self.formula, self.order])
+        self.watch(self.formula, self.order)
+
+    def work(self) -> str:
+        tree = formula_from_text(self.formula.value.strip(), PROPOSITIONAL)
+        used, typed_in = tree.propositions, to_prefix(tree)
+        if len(used) > len(NAMES) or max(map(len, used), default=0) > 1:
+            raise ValueError(f"expected up to {len(NAMES)} names of one letter each")
+        formula = Renaming(dict(zip(used, self.order.value, strict=False)))(typed_in)
+        marks = Renaming(dict(zip(used_tokens(formula, NAMES), MARKS, strict=False)))
+        label = solve(formula)
+        if label is None:
+            raise ValueError("always true or always false: there is no label")
+        head = "<b>with names</b>", "<b>without names</b>", "<b>says py-aiger</b>"
+        rows = [("", *head), ("formula", formula, marks(formula), "")]
+        answers = {
+            "label, by name": label,
+            "label, by appearance": self.by_appearance(formula, label),
+        }
+        answers |= {
+            f"network {name}": one.answers([formula])[0] for name, one in self.askers.items()
+        }
+        for name, answer in answers.items():
+            verdict = check(formula, answer, method="aiger")
+            rows.append((name, answer, f"<b>{marks(answer)}</b>", verdict))
+        return html_table(rows, "th")
+
+
+def results_table(*orders_and_variants: tuple[str, str]) -> Markdown:
+    """A row for each (what the labels are sorted by, variant) that has a result; per cent."""
+    rows = []
+    for order, variant in orders_and_variants:
+        one = shipped(f"prop/{variant}")
+        if one is None:
+            continue
+        kind, cells = variant.removeprefix("by-appearance").lstrip("-") or "proposed", []
+        for column in COLUMNS:
+            rate, paper = our_rate(one, column), paper_cell(f"prop/{variant}", column)
+            told = "–" if rate is None else f"{100 * rate:.1f}"
+            cells.append(told if paper is None else f"{told} (paper {100 * paper:.1f})")
+        rows.append([order, kind, f"{one['trained']['steps']:,}", *cells])
+    head = ("labels sorted", "network", "steps", *COLUMNS.values())
+    return Markdown(markdown_table(head, rows))
+
+
+def curves_figure(methods: Sequence[str] = METHODS[:3]) -> None:
+    """Held-out tokens right against steps; a colour for each method, dotted with labels by name."""
+    figure, told = go.Figure(), []
+    for dash, order in (("solid", "appearance"), ("dot", "name")):
+        for method in methods:
+            parts = ["by-appearance"] * (order == "appearance") + [method] * (method != "proposed")
+            records = load_log(f"prop/{'-'.join(parts) or method}", "lab")
+            points = {
+                r["step"]: r["validation_accuracy"] for r in records if "validation_loss" in r
+            }
+            line = {"color": look_of(METHODS.index(method))[0], "dash": dash, "width": 2.5}
+            name, (*x,), (*y,) = f"{method}, by {order}", points, points.values()
+            figure.add_scatter(x=x, y=y, name=name, mode="lines+markers", line=line)
+            told.append(f"{name} {y[0]:.0%} to {y[-1]:.0%}")
+    figure.update_xaxes(title_text="step")
+    figure.update_yaxes(title_text="held-out tokens right", tickformat=".0%")
+    style(figure, title="Learning with labels by appearance and by name", width=860, height=400)
+    show(figure, alt=f"Held-out tokens right, from 1,000 to 12,000 steps: {'; '.join(told)}.")
+
+
+def literals_figure(test: Sequence[Pair], judged: Mapping[str, Sequence[str]]) -> None:
+    """Correct answers by the literals of the label, with 95 % intervals; a line for each order."""
+    lengths, counts = [len(label) // 2 for _, label in test], {}
+    for order, verdicts in judged.items():
+        good = Counter(n for n, v in zip(lengths, verdicts, strict=True) if v in GOOD)
+        counts[order] = {n: (good[n], count) for n, count in sorted(Counter(lengths).items())}
+    title = "Correct answers, labels by appearance and labels by name"
+    figure = rates_with_intervals(counts, title=title, x="literals in the label")
+    looks = {"solid": "circle", "dot": "circle-open"}
+    for trace, (dash, symbol) in zip(figure.data, looks.items(), strict=False):
+        trace.update(line={"color": COLOURS[0], "dash": dash})
+        trace.marker.update(color=COLOURS[0], symbol=symbol)
+    told = ((order, n, k / m) for order, one in counts.items() for n, (k, m) in one.items())
+    alt = "; ".join(f"{order}, {n} literals: {rate:.0%}" for order, n, rate in told)
+    show(figure, alt=f"Correct answers. {alt}.")
 
 
 def _names(formula):
@@ -43,7 +184,7 @@ check_is_right.mistakes = {
 }
 check_is_right.signs = {
     lambda answer, expected, *_: expected: "three values forget that all occurrences of a name "
-    "have the same value (part 3): go through the completions.",
+    "have the same value (part 1): go through the completions.",
 }
 
 
@@ -72,12 +213,6 @@ def _shortest(formula):
     return _texts(one for one in right if len(one) == min(map(len, right)))
 
 
-def _label(formula):
-    """One prime implicant as text; "" if there is none, or if the formula is always true."""
-    found = truth_tables.prime_implicant(formula, _names(formula)) or {}
-    return "".join(f"{name}{int(value)}" for name, value in found.items())
-
-
 check_prime_implicants = Exercise(
     "prime_implicants", _primes, many(25, lambda rng: (_formula(rng),), ("|&a!b&bc",), ("|a&bc",))
 )
@@ -86,25 +221,45 @@ check_prime_implicants.mistakes = {
     "those of which no literal can be left out.",
     _shortest: "a minimal assignment need not be a shortest one: in a ∨ (b ∧ c) both a1 and b1c1 "
     "are minimal.",
-    lambda formula: {_label(formula)} if _primes(formula) else set(): "that is one of them. Which "
+    lambda formula: (
+        {solve(formula) or ""} if _primes(formula) else set()
+    ): "that is one of them. Which "
     "literals can be dropped hangs on where you start: try all partial assignments.",
 }
 
 
-def _formula_and_label(rng):
-    formula = _formula(rng, 7)
-    label = _label(formula)
-    return (formula, label) if label else None
+def _nameless(formula, label):
+    marks = Renaming(dict(zip(used_tokens(formula, NAMES), MARKS, strict=False)))
+    return marks.apply_pair(formula, label)
 
 
-check_merges = Exercise(
-    "merges",
-    lambda formula, label: collides(formula, label, NAMES),
-    many(80, _formula_and_label, ("&a|bc", "a1c1")),
-)
-check_merges.mistakes = {
-    lambda formula, label: not set(_names(formula)) <= set(label): "a name that the "
-    "label lacks is not enough: it merges only if another one is given its name.",
-    lambda formula, label: False: "names do merge: one that only the formula has stays, also if a "
-    "name of the label has just been given its name.",
+def _at_best(pairs, seen=_nameless):
+    """The most labels that an answer to each form, as `seen` gives it, can match."""
+    labels = {}
+    for formula, label in (seen(*pair) for pair in pairs):
+        labels.setdefault(formula, Counter())[label] += 1
+    return sum(max(found.values()) for found in labels.values())
+
+
+def _problems(rng):
+    """A few problems, each under several names."""
+    pairs = []
+    for _ in range(rng.randint(1, 3)):
+        formula = _formula(rng, 5)
+        for names in rng.sample([*permutations(NAMES)], rng.randint(1, 4)):
+            renamed = Renaming(dict(zip(NAMES, names, strict=True)))(formula)
+            pairs += [(renamed, solve(renamed))]
+    return (pairs,) if all(label for _, label in pairs) else None
+
+
+EXAMPLE = [("^a^bc", "a0b0c1"), ("^b^ac", "a0b0c1"), ("^c^ab", "a0b1c0"), ("&ab", "a1b1")]
+check_at_best = Exercise("at_best", _at_best, many(60, _problems, (EXAMPLE,)))
+check_at_best.mistakes = {
+    lambda pairs: _at_best(pairs, lambda *pair: pair): "with names, no two formulas "
+    "are the same question, and all labels can be matched. Without names, ^ab and ^bc are one.",
+    lambda pairs: _at_best(
+        pairs, lambda f, label: (_nameless(f, label)[0], label)
+    ): "the answer has no names either: rename the label as you rename its formula.",
+    lambda pairs: len({_nameless(*pair)[0] for pair in pairs}): "that counts the questions. A "
+    "question may come several times with the same label, and then all of them can be matched.",
 }
