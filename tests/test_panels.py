@@ -13,6 +13,7 @@ from itekit.workers import call
 from lessons import copies as module
 from lessons import panels
 from lessons.lesson_03 import MiddlePanel
+from lessons.lesson_17 import ChoicePanel
 from lessons.panels import (
     EXAMPLES,
     AskPanel,
@@ -246,3 +247,20 @@ def test_the_scale_follows_the_median_or_the_mean_and_counts_45_degrees_at_most(
     assert "mean 64°, counted as 64°: scale 8.0" in panel.answer.value
     panel.lost.value = 88  # the mean stands near 90°
     assert "scale" in panel.answer.value
+
+
+def test_every_way_comes_first_somewhere_and_no_run_that_does_not_fit_is_chosen():
+    panel = ChoicePanel()
+    for values, first in {
+        (3, False, False, 30): "learned rows",
+        (6, False, False, 30): "a random part",
+        (6, False, True, 30): "learned rows, data with all names",
+        (6, False, False, 90): "learned rows, dealt anew at each step",
+        (6, True, False, 30): "canonical form, a random part",
+        (float("inf"), False, False, 90): "a stream for each symbol",
+        (float("inf"), False, False, 30): "nothing fits",
+    }.items():
+        for control, value in zip(panel.controls, values, strict=True):
+            control.value = value
+        assert re.search("<b>(.+?)</b>", panel.answer.value)[1] == first
+    assert "took" in text_of(panel) and "ready for 6 names" in text_of(panel)
