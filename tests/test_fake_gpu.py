@@ -2,7 +2,7 @@
 
 Under torch's FakeTensorMode tensors have shapes and no values: every operation checks shapes and
 devices, and whatever would make the host wait for a value (`.item()`, `nonzero`, a condition)
-raises an error. torch without CUDA cannot differentiate on a fake "cuda", so the device is "meta"
+raises an error. Without a GPU torch cannot differentiate on a fake "cuda", so the device is "meta"
 there: for the kit one more that is no CPU.
 """
 
@@ -21,7 +21,7 @@ from itekit.decoding import beam, greedy
 from itekit.model import Dropout
 from itekit.training import Network, Trainer
 
-DEVICE = torch.device("cuda" if torch.backends.cuda.is_built() else "meta")
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "meta")
 NETWORKS = {
     "copying": tiny_network,
     "alpha-renaming": lambda: tiny_network("copying-5-10/alpha-renaming"),

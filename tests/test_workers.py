@@ -127,7 +127,8 @@ def test_no_process_outlives_a_killed_parent():
 
 
 def test_a_function_that_cannot_be_used_is_named(pool):
-    for function, problem in ((lambda item: item, "pickle"), ("toy_tasks:none", "no attribute")):
+    lost = "pickle|local object"
+    for function, problem in ((lambda item: item, lost), ("toy_tasks:none", "no attribute")):
         with pytest.raises(TaskError, match=problem):
             list(pool.run(function, [1], limit=1))
 
