@@ -22,7 +22,8 @@ MOST_POINTS = 800  # a curve; more cannot be told apart on a screen
 
 def _rate_lines(ours: Rates, paper: Rates, words: str, what: str, title: str) -> go.Figure:
     """A model has one colour and one symbol: ours solid and full, the paper's dashed and open."""
-    looks = {name: look(i) for i, name in enumerate({**ours, **paper})}
+    names = enumerate({**ours, **paper})
+    looks = {name: look(METHODS.index(name) if name in METHODS else i) for i, name in names}
     figure = go.Figure()
     for rates, of, size, width in ((ours, "", 9, 2.5), (paper, " (paper)", 8, 1.5)):
         for name in [name for name in looks if name in rates]:
