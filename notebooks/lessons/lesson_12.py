@@ -1,11 +1,132 @@
-"""Exercises of notebook 12: renamings undone, alpha-covariance, what it counts."""
+"""Lesson 12: a panel, a figure, a table and exercises on alpha-covariance."""
 
+from collections.abc import Callable, Sequence
 from itertools import permutations
+from string import ascii_uppercase
+from types import SimpleNamespace
 
-from itekit.alpha import Renaming, alpha_covariance
+import ipywidgets as widgets
+import numpy as np
+import plotly.graph_objects as go
+import torch
+
+from itekit.alpha import Renaming, alpha_covariance, used_tokens
+from itekit.data import problems
+from itekit.datasets.sets import read_set
+from itekit.decoding import Solver
+from itekit.experiments import LOGIC_NAMES, experiment
+from itekit.plots import COLOURS, SYMBOLS, show, style
+from itekit.plots.show import GREY, GRID
+from itekit.results import load_network, load_result, paper_cell, shipped
+from itekit.training import Network
 from lessons.exercises import Exercise, many, one_by_one, replaced
+from lessons.panels import Panel, look
 
 NAMES = "abcd"
+MOST_FORMS = 720
+
+
+class Rule:
+    """A function that answers one formula, with what `itekit.evaluation.covariance` asks for."""
+
+    def __init__(self, answer: Callable[[str], str], task: str = "propositional"):
+        self.answer, self.experiment = answer, SimpleNamespace(task=task)
+
+    def answers(self, formulas: Sequence[str]) -> list[str]:
+        return [self.answer(formula) for formula in formulas]
+
+
+def trained(name: str, size: str, seed: int) -> Solver:
+    """The shipped lab network with its median draw; at smoke size an untrained one."""
+    if size == "smoke":
+        return Solver(Network(experiment(name, size, seed)).eval())
+    draw = load_result(name, "lab", seed)["result"]["median_draw"]
+    return Solver(load_network(name, "lab", seed), draw)
+
+
+def with_aps(name: str, size: str, names: Sequence[str], k: int, most: int) -> list[tuple]:
+    """The first test problems of a set that have k APs."""
+    pairs = read_set(name, size)["test"]
+    return [pair for pair in pairs if len(used_tokens(pair[0], names)) == k][:most]
+
+
+@torch.no_grad()
+def scores(solver: Solver, formula: str, label: str, U: torch.Tensor) -> torch.Tensor:
+    """The score of each next token while the network writes a label, with the matrix U: [T, V]."""
+    some = problems(solver.experiment, [(formula, label)], solver.vocabulary)
+    found = solver.network.logits(U, some.batch(np.array([0])))[0]
+    return found.nan_to_num(neginf=0)  # of tokens that never come
+
+
+class FormsPanel(Panel):
+    """Made-up networks: a letter for each form's answer, and two measures of the letters."""
+
+    def __init__(self, agreement: Callable[[Sequence[str]], float]):
+        self.agreement, wide = agreement, ("34em", "12em")
+        self.forms = widgets.IntSlider(6, 2, MOST_FORMS, **look("forms asked", *wide))
+        self.strays = widgets.IntSlider(50, 0, 100, **look("strays in % of them", *wide))
+        self.others = widgets.IntSlider(5, 1, 25, **look("to one of so many others", *wide))
+        sliders = self.forms, self.strays, self.others
+        super().__init__(sliders)
+        self.watch(*sliders)
+
+    def work(self) -> str:
+        rng = np.random.default_rng(1)
+        strays = rng.random(MOST_FORMS) < self.strays.value / 100
+        numbers = strays * (1 + (self.others.value * rng.random(MOST_FORMS)).astype(int))
+        answers = [ascii_uppercase[number] for number in numbers[: self.forms.value]]
+        colours = [GRID, *(f"{colour}66" for colour in COLOURS[:-1] * 5)]  # pale, A grey
+        shade = dict(zip(ascii_uppercase, colours, strict=False))
+        box = "display:inline-block;width:1.2em;text-align:center;background:"
+        squares = "".join(f'<span style="{box}{shade[one]}">{one}</span>' for one in answers)
+        line = f"{len(set(answers))} different answers to {len(answers)} forms: "
+        line += f"<b>alpha-covariance {alpha_covariance(answers):.3f}</b>, "
+        line += f"agreement {self.agreement(answers):.3f}"
+        return f'<p>{line}</p><p style="line-height:1.5;word-break:break-all">{squares}</p>'
+
+
+def forms_figure(
+    value: Callable[[int, Callable], float], counts: Sequence[int], measures: Sequence[Callable]
+) -> None:
+    """One network's measures, `value(count, measure)`, against the number of forms asked."""
+    figure, title, spoken = go.Figure(), "One network, one set of problems", []
+    for colour, symbol, measure in zip(("#000000", GREY), SYMBOLS, measures, strict=False):
+        name, y = measure.__name__.replace("_", "-"), [value(count, measure) for count in counts]
+        marker = {"color": colour, "symbol": symbol, "size": 9}
+        figure.add_scatter(x=counts, y=y, name=name, marker=marker, line={"width": 2.5})
+        spoken.append(f"{name} from {y[0]:.2f} to {y[-1]:.2f}")
+    figure.update_xaxes(title_text="forms asked", type="log", tickvals=counts, minor_ticks="")
+    figure.update_yaxes(title_text="mean over the problems", range=[0.7, 1.01])
+    style(figure, title=title, width=760, height=360, showlegend=True)
+    show(figure, alt=f"{title}, {counts[0]} to {counts[-1]} forms: {'; '.join(spoken)}.")
+
+
+def _with_most(mean: float, count: int) -> str:
+    """A mean of values from 0 to 1, and what half of its 95 % interval is at most."""
+    return f"{mean:.3f} ±{1.96 * (mean * (1 - mean) / count) ** 0.5:.2f}"
+
+
+def _covariances(result: dict) -> tuple[str, str]:
+    """With the names of training, 3 APs; with more names, the mean over all numbers of APs."""
+    inside, beyond = result["alpha_covariance_training"], result["alpha_covariance"]
+    row = inside["by_propositions"].get("3")
+    few = _with_most(row["mean"], row["samples"]) if row and inside["vocabulary"] == 3 else "–"
+    if not beyond or beyond["vocabulary"] != 6:
+        return few, "–"
+    rows = beyond["by_propositions"].values()
+    mean = sum(row["mean"] for row in rows) / len(rows)
+    return few, _with_most(mean, sum(row["samples"] for row in rows))
+
+
+def covariance_table(*names: str) -> None:
+    """A line for each experiment that has a result, beside the paper's figures."""
+    print(f"{'':34}correct   3 names       6 names        paper: correct   5 names")
+    for name in names:
+        if one := name in LOGIC_NAMES and shipped(name):
+            ours = (f"{one['result']['test']['correct']:7.1%}", *_covariances(one["result"]))
+            correct, same = (paper_cell(name, key) for key in ("correct", "alpha-covariance-3"))
+            paper = "" if correct is None else f"{correct:16.1%}   {same:7.3f}"
+            print(f"{name:34}" + "{}   {:12}  {:12}".format(*ours) + paper)
 
 
 def _undo(answer, renaming):
