@@ -1,6 +1,76 @@
-"""Exercises of notebook 08: teacher forcing, batches by length, beam search."""
+"""Lesson 08: a network asked again and again, another scale, failures by kind; its exercises."""
 
+import copy
+import html
+from collections.abc import Callable, Iterable, Mapping
+
+import ipywidgets as widgets
+import numpy as np
+import plotly.graph_objects as go
+from scipy.stats import binomtest
+
+from itekit.decoding import Solver
+from itekit.plots import COLOURS, show, style
+from itekit.training import Network
 from lessons.exercises import Exercise, many
+from lessons.panels import Panel, look, typed
+from lessons.subjects import Judge, LogicSubject
+from lessons.tables import html_table
+
+
+def with_scale(network: Network, s: float) -> Network:
+    """The same network, its cosines times s when it answers."""
+    made = copy.deepcopy(network)
+    project = made.model.project
+    made.model.project = lambda U, features: s * project(U, features)
+    return made
+
+
+class DrawPanel(Panel):
+    """A formula and a slider of draws; each answer so far, its draws, and what Spot says of it."""
+
+    def __init__(self, network: Network, formula: str, draws: int = 30):
+        self.subject, self.judge, self.found = LogicSubject(network), Judge(), {}
+        self.text = typed(formula, "formula")
+        self.number = widgets.IntSlider(0, 0, draws - 1, continuous_update=False, **look("draw"))
+        super().__init__([self.text, self.number])
+        self.watch(self.text, self.number)
+
+    def work(self) -> str:
+        problem, draw = self.subject.read(self.text.value), self.number.value
+        solver = Solver(self.subject.network, draw, self.subject.experiment.vocabulary)
+        if not solver.can_read(problem):
+            known = ", ".join(solver.vocabulary.interchangeable[0])
+            raise ValueError(f"expected a formula over {known}")
+        (answer,) = solver.answers([problem])
+        answers = self.found.setdefault(problem, {})
+        answers.setdefault(answer, set()).add(draw)
+        rows = [("<b>answer</b>", "<b>Spot</b>", "<b>draws</b>")]
+        for one, numbers in answers.items():
+            shown = f"<code>{html.escape(one) or '(nothing)'}</code>{' ←' if one == answer else ''}"
+            verdict = self.judge.verdict("ltl", problem, one)
+            rows.append((shown, verdict, ", ".join(map(str, sorted(numbers)))))
+        return f"<p>prefix {html.escape(problem)}</p>{html_table(rows)}"
+
+
+def show_failures(judged: Iterable[tuple], groups: Mapping[str, Callable], good) -> None:
+    """Bars: the share of problems (formula, ..., verdict) that failed, by group of formulas."""
+    bad, rates, ends, names = {f: kind not in good for f, *_, kind in judged}, [], [], []
+    for name, belongs in groups.items():
+        if flags := [failed for formula, failed in bad.items() if belongs(formula)]:
+            ends.append(binomtest(sum(flags), len(flags)).proportion_ci(method="wilson"))
+            rates.append(float(np.mean(flags)))
+            names.append(f"{name} ({len(flags):,})")
+    bars = {"type": "data", "array": [end.high - x for x, end in zip(rates, ends, strict=True)]}
+    bars["arrayminus"] = [x - end.low for x, end in zip(rates, ends, strict=True)]
+    bar = {"orientation": "h", "marker_color": COLOURS[0], "error_x": bars}
+    figure = go.Figure(go.Bar(x=rates, y=names, **bar))
+    figure.update_yaxes(autorange="reversed")
+    figure.update_xaxes(title_text="wrong answers", tickformat=".0%", rangemode="tozero")
+    style(figure, title="Which formulas fail (number of formulas)", width=760, height=400)
+    told = "; ".join(f"{name} {x:.0%}" for name, x in zip(names, rates, strict=True))
+    show(figure, alt=f"Share of wrong answers by kind of formula: {told}.")
+
 
 check_teacher_forcing = Exercise(
     "teacher_forcing",
