@@ -8,11 +8,13 @@ import pytest
 from tiny import tiny_network
 
 from itekit.logic.formulas import MAX_DEPTH
+from itekit.results import load_network
 from itekit.tasks.propositional import check, solve
 from itekit.workers import call
 from lessons import copies as module
 from lessons import panels
 from lessons.lesson_03 import MiddlePanel
+from lessons.lesson_10 import ChangePanel
 from lessons.lesson_17 import ChoicePanel
 from lessons.panels import (
     EXAMPLES,
@@ -264,3 +266,16 @@ def test_every_way_comes_first_somewhere_and_no_run_that_does_not_fit_is_chosen(
             control.value = value
         assert re.search("<b>(.+?)</b>", panel.answer.value)[1] == first
     assert "took" in text_of(panel) and "ready for 6 names" in text_of(panel)
+
+
+def test_the_panel_of_harmless_changes_asks_every_network_about_every_one():
+    network = load_network("ltl/proposed", "lab", 0)
+    changes = {"renamed": lambda text: text.translate(str.maketrans("ab", "ba"))}
+    changes["!!"] = lambda text, place: text[:place] + "!!" + text[place:]
+    panel = ChangePanel({"ltl/proposed": network}, changes)
+    panel.text.value, panel.place.value = "a & b", 30
+    table = panel.answer.value
+    for text in ("a &amp; b", "b &amp; a", "a &amp; !!b", "<b>proposed</b>", "✓ <code>&amp;"):
+        assert text in table
+    panel.text.value = "a &"
+    assert "expected" in panel.answer.value

@@ -1,12 +1,300 @@
-"""Exercises of notebook 10: means over a grid, what can be reached, who is ahead beyond chance."""
+"""Lesson 10: its networks and results, tables, two figures and a panel; and its exercises."""
 
 import math
-from collections.abc import Callable, Iterable
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from pathlib import Path
 
+import ipywidgets as widgets
+import numpy as np
+import plotly.graph_objects as go
+from IPython.display import Markdown
 from scipy.stats import binomtest
 
-from itekit.results import MissingResultError, load_redraw
+from itekit.decoding import Solver
+from itekit.evaluation import paired_interval
+from itekit.experiments import NAMES as EXPERIMENTS
+from itekit.experiments import experiment
+from itekit.logic.formulas import parse_prefix
+from itekit.logic.infix import formula_from_text, to_infix
+from itekit.plots import rate_heatmaps, rates_with_intervals, show, style
+from itekit.results import (
+    RUNS,
+    MissingResultError,
+    evaluate,
+    heatmap_panel,
+    load_network,
+    load_or_train,
+    load_redraw,
+    markdown_table,
+    paper_cell,
+    shipped,
+)
+from itekit.tasks.ltl import check, is_empty
+from itekit.tasks.verdicts import GOOD
+from itekit.training import Network
 from lessons.exercises import Exercise, many
+from lessons.panels import Panel, look, typed
+from lessons.tables import html_table
+
+LONGER = [name for name in EXPERIMENTS if name.startswith("ltl/longer")]  # if they are there
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The networks and the results of the lesson: those that are shipped, or made here."""
+
+    scale: str
+    seed: int
+    train: bool
+
+    @property
+    def size(self) -> str:
+        return self.scale if self.train or self.scale == "paper" else "lab"
+
+    def network(self, name: str) -> Network:
+        return _trained(self, name) if self.train else load_network(name, self.size, self.seed)
+
+    def results(self, *names: str) -> dict[str, dict | None]:
+        """The evaluation of each network, None where there is none yet."""
+        return {
+            name: _evaluated(self, name) if self.train else shipped(name, self.size, self.seed)
+            for name in names
+        }
+
+    def redraw(self, name: str, suffix: str = "redraw") -> dict | None:
+        """What `python -m itekit redraw` found, None if it has not run yet."""
+        try:
+            return load_redraw(name, self.size, self.seed, suffix)["result"]
+        except MissingResultError:
+            return None
+
+
+@cache
+def _trained(runs: Runs, name: str) -> Network:
+    folder = Path(tempfile.mkdtemp()) if runs.scale == "smoke" else RUNS
+    return load_or_train(name, runs.scale, runs.seed, True, folder, False)
+
+
+@cache
+def _evaluated(runs: Runs, name: str) -> dict:
+    return evaluate(_trained(runs, name), progress=False)
+
+
+def _wilson(k: int, n: int) -> tuple[float, float]:
+    return binomtest(int(k), int(n)).proportion_ci(method="wilson")
+
+
+def _variant(name: str) -> str:
+    return name.partition("/")[2]
+
+
+# The grid
+
+
+def counts(one: Mapping, key: str = "correct") -> dict[str, tuple[int, int]]:
+    """(right answers, problems) by number of APs, and of those in training and of "more"."""
+    grid = one["result"]["generalization"]
+    right, samples = (np.sum(grid[k], axis=1).tolist() for k in (key, "samples"))
+    family = one["name"].partition("/")[0]  # full-vocabulary, with all APs, is judged alike
+    known = experiment(f"{family}/proposed", one["scale"]).propositions
+    rows = {str(n): both for n, both in enumerate(zip(right, samples, strict=True), 1)}
+    rows["known"] = sum(right[:known]), sum(samples[:known])
+    return rows | {"more": (sum(right[known:]), sum(samples[known:]))}
+
+
+def heatmaps(results: Mapping[str, dict | None], title: str) -> None:
+    """Show the paper's figure for the results that there are."""
+    found = {_variant(name): one for name, one in results.items() if one}
+    if not found:
+        print("no results yet")
+        return
+    grid = next(iter(found.values()))["result"]["generalization"]
+    panels = [heatmap_panel(one, variant) for variant, one in found.items()]
+    means = {v: one["result"]["generalization"]["mean_correct_samples"] for v, one in found.items()}
+    told = "; ".join(f"{variant} {mean:.0%}" for variant, mean in means.items())
+    axes = {"lengths": grid["lengths"], "propositions": grid["propositions"]}
+    alt = f"Correct answers by number of APs and length: {told} of all problems."
+    show(rate_heatmaps(panels, **axes, title=title), alt=alt)
+
+
+def _rate(k: int, n: int) -> str:
+    low, high = _wilson(k, n)
+    return f"{k / n:.1%} ({100 * low:.0f} to {100 * high:.0f})"
+
+
+def grid_table(results: Mapping[str, dict | None]) -> Markdown:
+    """A row for each network: correct answers with 95 % intervals, and the paper's mean."""
+    head = ["network", "APs of training", "more APs", "more, about some word"]
+    head, rows = [*head, "mean over cells", "the paper's"], []
+    for name, one in results.items():
+        if name in LONGER and not one:
+            continue
+        cells = ["not run yet", *["–"] * 3]
+        if one:
+            right, mean = counts(one), one["result"]["generalization"]["mean_correct_cells"]
+            cells = [_rate(*right["known"]), _rate(*right["more"])]
+            cells += [_rate(*counts(one, "solved")["more"]), f"{mean:.1%}"]
+        theirs = paper_cell(name, "heatmap-mean-correct")
+        rows.append([_variant(name), *cells, "–" if theirs is None else f"{theirs:.1%}"])
+    if name.startswith("prop/"):  # an assignment is never without words
+        head, *rows = ([*row[:3], *row[4:]] for row in (head, *rows))
+    return Markdown(markdown_table(tuple(head), rows))
+
+
+# Differences
+
+
+def _points(difference: float, low: float, high: float) -> str:
+    return f"{100 * difference:+.1f} points ({100 * low:+.1f} to {100 * high:+.1f})"
+
+
+def newcombe(k1: int, n1: int, k2: int, n2: int) -> tuple[float, float, float]:
+    """The difference of two rates from different problems, and its 95 % interval."""
+    (low1, high1), (low2, high2), p1, p2 = _wilson(k1, n1), _wilson(k2, n2), k1 / n1, k2 / n2
+    d = p1 - p2
+    return d, d - math.hypot(p1 - low1, high2 - p2), d + math.hypot(high1 - p1, p2 - low2)
+
+
+def tell_difference(first: dict | None, second: dict | None, row: str = "more") -> None:
+    """Print the difference of two results with more APs than in training, from their counts."""
+    if first and second:
+        found = newcombe(*counts(first)[row], *counts(second)[row])
+        print(f"{first['name']} - {second['name']}: {_points(*found)}")
+
+
+def differences_figure(pairs: Mapping[str, tuple[dict | None, dict | None]], title: str) -> None:
+    """The first result of each pair minus the second, by number of APs, with 95 % intervals."""
+    figure, told = go.Figure(), []
+    looks = zip(("#8A8A8A", "#222222"), ("circle", "square"), strict=True)
+    for (label, (first, second)), (colour, symbol) in zip(pairs.items(), looks, strict=False):
+        if not (first and second):
+            continue
+        rows = [key for key in counts(first) if key.isdigit()]
+        found = [newcombe(*counts(first)[key], *counts(second)[key]) for key in rows]
+        d, low, high = np.array(found).T
+        bars = {"array": high - d, "arrayminus": d - low, "thickness": 2}
+        marker = {"color": colour, "symbol": symbol, "size": 10}
+        figure.add_scatter(x=rows, y=d, error_y=bars, mode="markers", marker=marker, name=label)
+        told.append(f"{label}: " + ", ".join(f"{100 * x:+.1f}" for x in d))
+    figure.add_hline(y=0, line={"color": "#444444", "width": 1.5})
+    figure.update_xaxes(title_text="atomic propositions in the formula", type="category")
+    figure.update_yaxes(title_text="difference of the rates", tickformat="+.0%", dtick=0.05)
+    figure.update_layout(scattermode="group", scattergap=0.75)
+    style(figure, title=title, width=760, height=400, showlegend=True)
+    show(figure, alt=f"{title}. Points by number of APs: {'; '.join(told)}.")
+
+
+# Redraw and verify
+
+
+def redraw_figure(runs: Runs, names: Iterable[str], title: str) -> None:
+    """Problems of the grid that are solved within k tries, with 95 % intervals."""
+    found = {name: runs.redraw(name) for name in names}
+    rates = {}
+    for name, one in found.items():
+        if one:
+            part = one["generalization"]
+            n, curve = part["samples"]["all"], part["solved"]["all"]
+            rates[_variant(name)] = {k: (round(s * n), n) for k, s in enumerate(curve, 1)}
+    figure = rates_with_intervals(rates, title=title, x="draws, or renamings, that were tried")
+    ends = [k / n for points in rates.values() for k, n in points.values()] or [0.0, 1.0]
+    figure.update_yaxes(title_text="problems solved", dtick=0.05)
+    figure.update_yaxes(range=[min(ends) - 0.04, max(ends) + 0.04])
+    spoken = (f"{v} {k[1][0] / k[1][1]:.0%} to {max(k.values())[0] / k[1][1]:.0%}"
+              for v, k in rates.items())  # fmt: skip
+    show(figure, alt=f"{title}: from one try to ten, {'; '.join(spoken)}.")
+
+
+def redraw_table(runs: Runs, names: Iterable[str]) -> Markdown:
+    """Solved problems: one draw, its three beams, ten draws, their beams; test split and grid."""
+    head, rows = ("network", "problems", "one draw", "its beams", "ten draws", "their beams"), []
+    for name in names:
+        if not (one := runs.redraw(name)):
+            rows.append([name, "not run yet", *["–"] * 4])
+            continue
+        for part, where in (("test", "as trained"), ("generalization", "the grid")):
+            n = one[part]["samples"]["all"]
+            best, beams = (one[part][key]["all"] for key in ("solved", "solved_beams"))
+            rates = best[0], beams[0], best[-1], beams[-1]
+            rows.append([name, where, *(_rate(round(rate * n), n) for rate in rates)])
+    return Markdown(markdown_table(head, rows))
+
+
+# Changes that keep the meaning, and formulas that people wrote
+
+
+def solves(formula: str, answer: str) -> bool:
+    """Whether an answer is right, and about some word."""
+    return check(formula, answer) in GOOD and not is_empty(answer)
+
+
+class ChangePanel(Panel):
+    """A formula, harmless changes of it, and what networks answer; a slider moves one change.
+
+    The changes are functions of prefix text; "!!" also takes the place of the double negation.
+    """
+
+    def __init__(self, networks: Mapping[str, Network], changes: Mapping[str, Callable]):
+        self.solvers = {_variant(n): Solver(one, 0, beams=1) for n, one in networks.items()}
+        self.changes, self.text = changes, typed("G (a | X b)", "formula")
+        self.place = widgets.IntSlider(0, 0, 30, **look("!! at token", "30em", "7em"))
+        super().__init__([self.text, self.place])
+        self.watch(self.text, self.place)
+
+    def work(self) -> str:
+        formula = "".join(formula_from_text(self.text.value).core().tokens()).replace("!!", "")
+        place = min(self.place.value, len(formula) - 1)
+        rows = {"as you wrote it": formula}
+        for name, change in self.changes.items():
+            rows[name] = change(formula, place) if name == "!!" else change(formula)
+        table = [("", "<b>formula</b>", *(f"<b>{name}</b>" for name in self.solvers))]
+        answers = [solver.answers(list(rows.values())) for solver in self.solvers.values()]
+        for (name, text), *found in zip(rows.items(), *answers, strict=True):
+            marks = (f"{'✓' if solves(text, a) else '✗'} <code>{escape(a)}</code>" for a in found)
+            table.append((name, escape(to_infix(parse_prefix(text))), *marks))
+        return html_table(table)
+
+
+def written(runs: Runs, name: str) -> dict[str, tuple[int, int]]:
+    """Formula -> the try that solved it, by the best beam and by any; 0 for none."""
+    found = runs.redraw(name, "patterns")
+    rows = found["patterns"]["formulas"] if found else []
+    return {formula: (best, any_beam) for formula, best, any_beam in rows}
+
+
+def written_table(runs: Runs, names: Sequence[str]) -> Markdown:
+    """Solved formulas with 95 % intervals; one answer beside the first network's, same problems."""
+    head = ("network", "one answer", "ten tries, three beams each", "one answer, beside the first")
+    rows, first = [], None
+    for name in names:
+        if not (tried := written(runs, name)):
+            continue
+        one = np.array([best == 1 for best, _ in tried.values()])
+        ten = sum(any_beam > 0 for _, any_beam in tried.values())
+        beside = "–" if first is None else _points(*paired_interval(one, first))
+        first = one if first is None else first
+        rows.append([_variant(name), _rate(one.sum(), len(one)), _rate(ten, len(one)), beside])
+    return Markdown(markdown_table(head, rows))
+
+
+def written_by(runs: Runs, names: Iterable[str], group: Callable[[str], str]) -> Markdown:
+    """Formulas that one answer solves, by what `group` says of them."""
+    keys, rows = [], []
+    for name in names:
+        if tried := written(runs, name):
+            parts = {}
+            for formula, (best, _) in tried.items():
+                parts.setdefault(group(formula), []).append(best == 1)
+            keys = sorted(parts)
+            rows.append([_variant(name), *(_rate(sum(parts[k]), len(parts[k])) for k in keys)])
+    return Markdown(markdown_table(("network", *keys), rows))
+
+
+# Exercises
 
 
 def _cells(samples, correct):
@@ -63,15 +351,6 @@ check_ceiling.mistakes = {
 }
 
 
-def _wilson(k, n):
-    return binomtest(k, n).proportion_ci(method="wilson")
-
-
-def _newcombe(k1, n1, k2, n2):
-    (low1, _), (_, high2), p1, p2 = _wilson(k1, n1), _wilson(k2, n2), k1 / n1, k2 / n2
-    return p1 - p2 - math.hypot(p1 - low1, high2 - p2) > 0
-
-
 def _pairs(results, ahead):
     return {(a, b) for a in results for b in results if a != b and ahead(*results[a], *results[b])}
 
@@ -81,7 +360,9 @@ def _results(rng):
     return ({name: (round(n * rng.uniform(0.4, 0.7)), n) for name, n in sizes.items()},)
 
 
-check_ahead = Exercise("ahead", lambda results: _pairs(results, _newcombe), many(60, _results))
+check_ahead = Exercise(
+    "ahead", lambda results: _pairs(results, lambda *r: newcombe(*r)[1] > 0), many(60, _results)
+)
 check_ahead.mistakes = {
     lambda results: _pairs(results, lambda k, n, j, m: k / n > j / m): "the higher rate wins, "
     "whatever chance can do. Ask whether the interval of the difference lies above 0.",
@@ -117,41 +398,3 @@ check_sign_test.mistakes = {
     lambda *both: _sign_test(*both, one_sided=True): "that is one-sided. Nobody said beforehand "
     "which of the two is better.",
 }
-
-
-# Formulas that people wrote
-
-
-def written(name: str, size: str = "lab") -> dict[str, tuple[int, int]]:
-    """Formula -> the try that solved it, by the best beam and by any; 0 for none."""
-    rows = load_redraw(name, size, suffix="patterns")["result"]["patterns"]["formulas"]
-    return {formula: (best, any_beam) for formula, best, any_beam in rows}
-
-
-def _rate(rows) -> str:
-    k, n = sum(rows), len(rows)
-    low, high = _wilson(k, n)
-    return f"{k:3} of {n:3} {k / n:4.0%} ({low:.0%} to {high:.0%})"
-
-
-def written_table(names: Iterable[str], size: str = "lab") -> None:
-    """Solved formulas with 95 % intervals: one try, its three beams, and ten tries with beams."""
-    print(f"{'':28}{'one answer':26}{'three beams':26}ten tries, three beams each")
-    for name in names:
-        try:
-            tried = written(name, size).values()
-        except MissingResultError:
-            print(f"{name:28}not run yet")
-            continue
-        best, one, ten = ([t[i] in some for t in tried] for i, some in
-                          ((0, (1,)), (1, (1,)), (1, range(1, 11))))  # fmt: skip
-        print(f"{name:28}" + "  ".join(map(_rate, (best, one, ten))))
-
-
-def written_by(names: Iterable[str], group: Callable[[str], str], size: str = "lab") -> None:
-    """Formulas that one answer solves, by what `group` says of them."""
-    for name in names:
-        rows = {}
-        for formula, (best, _) in written(name, size).items():
-            rows.setdefault(group(formula), []).append(best == 1)
-        print(f"{name:22}", ";  ".join(f"{key}: {_rate(rows[key])}" for key in sorted(rows)))
