@@ -64,8 +64,8 @@ class FormsPanel(Panel):
     def __init__(self, agreement: Callable[[Sequence[str]], float]):
         self.agreement, wide = agreement, ("34em", "12em")
         self.forms = widgets.IntSlider(6, 2, MOST_FORMS, **look("forms asked", *wide))
-        self.strays = widgets.IntSlider(50, 0, 100, **look("strays in % of them", *wide))
-        self.others = widgets.IntSlider(5, 1, 25, **look("to one of so many others", *wide))
+        self.strays = widgets.IntSlider(50, 0, 100, **look("strays, in %", *wide))
+        self.others = widgets.IntSlider(5, 1, 25, **look("other answers", *wide))
         sliders = self.forms, self.strays, self.others
         super().__init__(sliders)
         self.watch(*sliders)
