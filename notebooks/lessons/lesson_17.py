@@ -37,8 +37,8 @@ def beside(*rows: tuple[str, str, str, str]) -> Markdown:
         if (one := shipped(first)) and (other := shipped(second)):
             (p, v), (q, w) = rate(one, part), rate(other, part)
             ours, change = f"{p:.1%} → {q:.1%}", f"{100 * (q - p):+.1f} ±{196 * (v + w) ** 0.5:.1f}"
-        table.append([claim, f"`{first}` → `{second}`", paper, ours, change])
-    head = ("claim", "runs", "the paper", "ours", "our difference, points")
+        table.append([claim, paper, ours, change.replace("-", "−")])
+    head = ("claim", "the paper", "ours", "our difference, points")
     return Markdown(markdown_table(head, table))
 
 
@@ -82,7 +82,7 @@ class ChoicePanel(Panel):
     """Four questions about a task, and the ways that fit, with what was measured."""
 
     def __init__(self):
-        look = {"style": {"description_width": "10em"}, "layout": {"width": "30em"}}
+        look = {"style": {"description_width": "10em"}, "layout": {"width": "36em"}}
         names = [
             ("3, those of training", 3),
             ("6", 6),
@@ -93,8 +93,8 @@ class ChoicePanel(Panel):
         time = [("half an hour", 30), ("an hour and a half", 90), ("as long as it takes", inf)]
         self.controls = [
             widgets.Dropdown(options=names, description="names at test time", **look),
-            widgets.Checkbox(description="the answer must be the same under all names", **look),
-            widgets.Checkbox(description="training data with all names can be made", **look),
+            widgets.Checkbox(description="the same answer under all names", **look),
+            widgets.Checkbox(description="training data with all names", **look),
             widgets.Dropdown(options=time, description="time to train", **look),
         ]
         super().__init__(self.controls)
