@@ -65,8 +65,8 @@ def redraw(arguments) -> int:
     from itekit.results import RESULTS, evaluated, save_result
 
     parts = WRITTEN if arguments.patterns else None
-    measure = lambda network: redraw(network, arguments.tries, parts=parts)  # noqa: E731
-    result = evaluated(_network(arguments), measure)
+    told = {"tries": arguments.tries, "parts": parts, "scale": arguments.logit_scale}
+    result = evaluated(_network(arguments), lambda network: redraw(network, **told))
     for part in parts or PARTS:
         rates = result["result"][part]["solved"]["all"]
         print(f"{part:<16}solved by 1 try {rates[0]:.1%}, by {len(rates)} {rates[-1]:.1%}")
@@ -213,6 +213,7 @@ def make_parser() -> argparse.ArgumentParser:
     add = command(redraw, f"{network} --checkpoint").add_argument
     add("--tries", type=count, default=10, help="default: 10")
     add("--patterns", action="store_true", help="only of the formulas that people wrote (LTL)")
+    add("--logit-scale", type=positive, metavar="S", help="search with S × logits; default: 1")
 
     add = command(search, f"{compute} --directory --dask").add_argument
     add("--workers", type=count, default=1, help="settings at a time; default: 1")

@@ -122,7 +122,13 @@ def greedy(
 
 @torch.inference_mode()
 def beam(
-    model: Transformer, U: Tensor, source: Tensor, limit: int, size: int = 3, published=False
+    model: Transformer,
+    U: Tensor,
+    source: Tensor,
+    limit: int,
+    size: int = 3,
+    published: bool = False,
+    scale: float = 1.0,
 ) -> tuple[Tensor, Tensor]:
     """Beam search with scores log-probability / length (paper, section "LTL Solving": size 3).
 
@@ -137,6 +143,7 @@ def beam(
         published: search as the paper's published code does. All of the 2 × K continuations that
             end are finished, and a source is settled when its best unfinished sequence could not
             score higher at the limit either. With size 1 that is not greedy: it passes over ends.
+        scale: probabilities are those of scale × logits; cosines alone make flat ones.
 
     Returns:
         tokens int64 [B, K, limit], best first, without the end token, padded with 0; and scores
@@ -156,7 +163,7 @@ def beam(
     prefixes, finished, finished_scores = found.clone(), found.clone(), found_scores.clone()
     for position in range(limit):
         logits = steps.step(tokens.flatten(), position)
-        totals = scores[..., None] + torch.log_softmax(logits, dim=-1).unflatten(0, (-1, K))
+        totals = scores[..., None] + torch.log_softmax(scale * logits, dim=-1).unflatten(0, (-1, K))
         V = totals.shape[2]
         best, index = totals.flatten(1).topk(2 * K, dim=1)
         parents, tokens = index // V, index % V
@@ -221,8 +228,9 @@ class Solver:
         draw: number of the random draw of U, or several: the logits are averaged over them.
         vocabulary, beams: by default all that the network can read, and the experiment's.
         progress: show a bar.
-        sample: draw answers by their probability (at the scale of the loss), with this seed;
-            instead of searching the best one.
+        sample: draw answers by their probability with this seed, instead of searching the best.
+        scale: of the logits, for probabilities; by default 1 in a search, as the paper, and that of
+            the loss in samples.
     """
 
     def __init__(
@@ -233,13 +241,15 @@ class Solver:
         beams: int | None = None,
         progress: bool = False,
         sample: int | None = None,
+        scale: float | None = None,
     ):
         self.network, self.experiment, self.progress = network, network.experiment, progress
         self.vocabulary = vocabulary or self.experiment.readable_vocabulary
         self.beams = self.experiment.beam if beams is None else beams
-        self.generator = None
+        self.generator, self.scale = None, scale or 1.0
         if sample is not None:
             self.generator, self.beams = seeded(TEST_SEED, sample, device=network.device), 1
+            self.scale = scale or network.loss.scale or 1.0
         self.draw, draws = draw, [draw] if isinstance(draw, int) else draw
         drawn = [network.matrix(self.vocabulary, seeded(TEST_SEED, number)) for number in draws]
         self.U = drawn[0] if len(drawn) == 1 else torch.stack(drawn)
@@ -286,10 +296,9 @@ class Solver:
                 source = encode_texts(part, self.vocabulary)
                 given = self.network.model, self.U, source.to(self.U.device), self.experiment.limit
                 if self.beams == 1:
-                    scale = 1.0 if self.network.loss.scale is None else self.network.loss.scale
-                    tokens = greedy(*given, self.generator, scale)[:, None]
+                    tokens = greedy(*given, self.generator, self.scale)[:, None]
                 else:
-                    tokens = beam(*given, self.beams)[0]
+                    tokens = beam(*given, self.beams, scale=self.scale)[0]
                 for rows in tokens.tolist():
                     ids = [[i for i in row if i > END] for row in rows]
                     texts = ["".join(self.vocabulary.decode(row)) for row in ids]

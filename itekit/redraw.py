@@ -30,10 +30,14 @@ WRITTEN = {"patterns": "-patterns"}  # the formulas that people wrote
 
 
 class Retries:
-    """The tries of a network of a logic experiment, in evaluation mode; `progress` shows bars."""
+    """The tries of a network of a logic experiment, in evaluation mode.
 
-    def __init__(self, network: Network, progress: bool = True):
+    `progress` shows bars; `scale` is that of the logits (see `Solver`).
+    """
+
+    def __init__(self, network: Network, progress: bool = True, scale: float | None = None):
         self.network, self.experiment, self.progress = network, network.experiment, progress
+        self.scale = scale
         methods = {"dual_part": "random parts", "invariant": "samples"}
         self.method = methods.get(network.experiment.embedding.kind, "renamings")
         self.names = network.experiment.readable_vocabulary.interchangeable[0]
@@ -53,7 +57,8 @@ class Retries:
         """The answers of all beams to each formula in try `number`, counted from 0."""
         draw = number if self.method == "random parts" else 0
         sample = number if self.method == "samples" and number else None
-        solver = Solver(self.network, draw, progress=self.progress, sample=sample)
+        told = {"progress": self.progress, "sample": sample, "scale": self.scale}
+        solver = Solver(self.network, draw, **told)
         renamings = self.renamings(number, formulas)
         found = solver.beam_answers([r(f) for r, f in zip(renamings, formulas, strict=True)])
         undo = [r.inverse() for r in renamings]
@@ -61,7 +66,7 @@ class Retries:
 
     def averaged(self, pairs: Sequence[Pair], count: int) -> np.ndarray:
         """Whether the answer under the mean logits of the first `count` draws is right: bool."""
-        solver = Solver(self.network, range(count), progress=self.progress)
+        solver = Solver(self.network, range(count), progress=self.progress, scale=self.scale)
         formulas = [formula for formula, _ in pairs]
         return self._solved(formulas, solver.answers(formulas))
 
@@ -88,7 +93,9 @@ class Retries:
         return best, any_beam
 
 
-def redraw(network: Network, tries: int = 10, progress: bool = True, parts=None) -> dict:
+def redraw(
+    network: Network, tries: int = 10, progress: bool = True, parts=None, scale: float | None = None
+) -> dict:
     """Solved problems against the number of tries, on the test split and on the grid; JSON.
 
     It has the CPU seconds of one try at a problem, checks included, and those of Spot or the SAT
@@ -100,8 +107,8 @@ def redraw(network: Network, tries: int = 10, progress: bool = True, parts=None)
     """
     if tries < 1:
         raise ValueError(f"tries must be 1 or more, found {tries}")
-    retries, experiment = Retries(network, progress), network.experiment
-    result = {"tries": tries, "method": retries.method}
+    retries, experiment = Retries(network, progress, scale), network.experiment
+    result = {"tries": tries, "method": retries.method, "scale": scale}
     for part, kind in (parts or PARTS).items():
         name = experiment.set_name(kind)
         most = experiment.samples if part == "test" else None

@@ -53,7 +53,7 @@ def test_a_gpu_that_is_not_there_is_said(command, capsys):
 
 def test_one_try_of_redraw_is_told_and_kept(tmp_path, capsys, monkeypatch):
     found = {part: {"solved": {"all": [0.25]}} for part in ("test", "generalization")}
-    monkeypatch.setattr("itekit.redraw.redraw", lambda network, tries, parts: found)
+    monkeypatch.setattr("itekit.redraw.redraw", lambda network, **given: found)
     command = ["redraw", "ltl/proposed", "--scale", "lab", "--tries", "1"]
     assert main([*command, "--directory", str(tmp_path)]) == 0
     assert "solved by 1 try 25.0%" in capsys.readouterr().out

@@ -1,6 +1,5 @@
-"""Lesson 08: a network asked again and again, another scale, failures by kind; its exercises."""
+"""Lesson 08: a network asked again and again, failures by kind; its exercises."""
 
-import copy
 import html
 from collections.abc import Callable, Iterable, Mapping
 
@@ -16,14 +15,6 @@ from lessons.exercises import Exercise, many
 from lessons.panels import Panel, look, typed
 from lessons.subjects import Judge, LogicSubject
 from lessons.tables import html_table
-
-
-def with_scale(network: Network, s: float) -> Network:
-    """The same network, its cosines times s when it answers."""
-    made = copy.deepcopy(network)
-    project = made.model.project
-    made.model.project = lambda U, features: s * project(U, features)
-    return made
 
 
 class DrawPanel(Panel):
