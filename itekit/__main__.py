@@ -71,6 +71,7 @@ def redraw(arguments) -> int:
         rates = result["result"][part]["solved"]["all"]
         print(f"{part:<16}solved by 1 try {rates[0]:.1%}, by {len(rates)} {rates[-1]:.1%}")
     suffix = "-patterns" if parts else "-redraw"
+    suffix += f"-scale{arguments.logit_scale:g}" if arguments.logit_scale else ""
     print(f"result    {save_result(result, arguments.directory or RESULTS, suffix)}")
     return 0
 

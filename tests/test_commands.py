@@ -59,6 +59,8 @@ def test_one_try_of_redraw_is_told_and_kept(tmp_path, capsys, monkeypatch):
     assert "solved by 1 try 25.0%" in capsys.readouterr().out
     (path,) = tmp_path.glob("*-redraw.json")
     assert json.loads(path.read_text())["result"] == found
+    assert main([*command, "--directory", str(tmp_path), "--logit-scale", "8"]) == 0
+    assert list(tmp_path.glob("*-redraw-scale8.json"))
 
 
 @pytest.mark.parametrize(
