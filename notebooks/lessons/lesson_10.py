@@ -209,15 +209,18 @@ def redraw_figure(runs: Runs, names: Iterable[str], title: str) -> None:
     show(figure, alt=f"{title}: from one try to the last, {'; '.join(spoken)}.")
 
 
-def redraw_table(runs: Runs, names: Iterable[str]) -> Markdown:
+def redraw_table(runs: Runs, names: Iterable[str], scaled: Iterable[str] = ()) -> Markdown:
     """Solved problems: one draw, its beams, all draws; CPU time a problem, and that of a solver.
 
-    The time is that of trying until an answer is right, checks included.
+    The time is that of trying until an answer is right, checks included. `scaled`: networks that
+    have been searched with 8 times their logits too.
     """
     head = ("network", "problems", "one draw", "its beams", "30 draws, all beams")
     head, rows = (*head, "ms a problem", "ms of the solver"), []
-    for name in names:
-        if not (one := runs.redraw(name)):
+    found = {name: runs.redraw(name) for name in names}
+    found |= {f"{name}, 8 × logits": runs.redraw(name, "redraw-scale8") for name in scaled}
+    for name, one in found.items():
+        if not one:
             rows.append([name, "not run yet", *["–"] * 5])
             continue
         for part, where in (("test", "as trained"), ("generalization", "the grid")):
@@ -274,7 +277,7 @@ def written(runs: Runs, name: str) -> dict[str, tuple[int, int]]:
 
 def written_table(runs: Runs, names: Sequence[str]) -> Markdown:
     """Solved formulas with 95 % intervals; one answer beside the first network's, same problems."""
-    head = ("network", "one answer", "ten tries, three beams each", "one answer, beside the first")
+    head = ("network", "one answer", "ten tries, three beams each", "one answer, minus the first row")
     rows, first = [], None
     for name in names:
         if not (tried := written(runs, name)):
@@ -289,15 +292,16 @@ def written_table(runs: Runs, names: Sequence[str]) -> Markdown:
 
 def written_by(runs: Runs, names: Iterable[str], group: Callable[[str], str]) -> Markdown:
     """Formulas that one answer solves, by what `group` says of them."""
-    keys, rows = [], []
+    head, rows = (), []
     for name in names:
         if tried := written(runs, name):
             parts = {}
             for formula, (best, _) in tried.items():
                 parts.setdefault(group(formula), []).append(best == 1)
             keys = sorted(parts)
+            head = ("network", *(f"{k}: {len(parts[k])} formulas" for k in keys))
             rows.append([_variant(name), *(_rate(sum(parts[k]), len(parts[k])) for k in keys)])
-    return Markdown(markdown_table(("network", *keys), rows))
+    return Markdown(markdown_table(head, rows))
 
 
 # Exercises

@@ -3,7 +3,7 @@
 from math import inf
 
 import ipywidgets as widgets
-from IPython.display import Markdown
+from IPython.display import HTML, Markdown
 
 from itekit.experiments import LOGIC_NAMES
 from itekit.results import markdown_table, our_rate, paper_cell, shipped
@@ -56,8 +56,8 @@ def objections(one: dict, names: float, exact: bool, data: bool, minutes: float)
     return [text for text, holds in against.items() if holds]
 
 
-def choices(names: float, exact: bool, data: bool, minutes: float) -> str:
-    """HTML: the best run of each way that fits, the best way first; then why the others do not."""
+def ways(names: float, exact: bool, data: bool, minutes: float) -> tuple[list, list]:
+    """The best run of each way that fits, the best way first; and why the others do not."""
     fits, others, part = {}, {}, "test" if names <= KNOWN else "more"
     for name in [n for n in LOGIC_NAMES if n.startswith("ltl/") and not any(a in n for a in ASIDE)]:
         if one := shipped(name):
@@ -73,9 +73,24 @@ def choices(names: float, exact: bool, data: bool, minutes: float) -> str:
             cells += f"{one['trained']['seconds'] / 60:.0f} minutes", f"<code>{name}</code>"
             fits[way] = max(fits.get(way, (0,)), (p, f"<b>{way}</b>", *cells))
     rows = [row[1:] for row in sorted(fits.values(), reverse=True)] or [("<b>nothing fits</b>",)]
+    return rows, [(way, "; ".join(why)) for way, why in others.items() if way not in fits]
+
+
+def choices(*wishes) -> str:
+    """HTML: `ways`."""
+    rows, against = ways(*wishes)
     head = ("", "right answers", "alpha-covariance", "training", "run")
-    against = [(way, "; ".join(why)) for way, why in others.items() if way not in fits]
     return html_table([head, *rows]) + html_table([("", "what speaks against it"), *against])
+
+
+def winners(*settings: tuple[int, bool, bool, float]) -> HTML:
+    """For each setting of `ways` the one that comes first."""
+    table = [("names", "wishes", "comes first", "right answers", "alpha-covariance")]
+    for names, exact, data, minutes in settings:
+        wishes = ["same answers"] * exact + ["data with all names"] * data
+        wishes.append("half an hour" if minutes <= 30 else "any time")
+        table.append((str(names), ", ".join(wishes), *ways(names, exact, data, minutes)[0][0][:3]))
+    return HTML(html_table(table))
 
 
 class ChoicePanel(Panel):
