@@ -277,7 +277,7 @@ def written(runs: Runs, name: str) -> dict[str, tuple[int, int]]:
 
 def written_table(runs: Runs, names: Sequence[str]) -> Markdown:
     """Solved formulas with 95 % intervals; one answer beside the first network's, same problems."""
-    head = ("network", "one answer", "ten tries, three beams each", "one answer, minus the first row")
+    head = ("network", "one answer", "ten tries, three beams each", "one answer − first row")
     rows, first = [], None
     for name in names:
         if not (tried := written(runs, name)):
