@@ -55,7 +55,8 @@ def results_table(runs: Runs, names: Sequence[str]) -> Markdown:
         cells, one = [], runs.result(name)
         for column in COLUMNS:
             ours, theirs = one and our_rate(one, column), paper_cell(name, column)
-            text = ["–" if rate is None else f"{rate:.1%}" for rate in (ours, theirs)]
+            form = ".3f" if column.startswith("alpha") else ".1%"
+            text = ["–" if rate is None else format(rate, form) for rate in (ours, theirs)]
             if column == "correct" and one:
                 half = 1.96 * (ours * (1 - ours) / one["result"]["test"]["samples"]) ** 0.5
                 text[0] += f" ±{100 * half:.1f}"
