@@ -49,9 +49,9 @@ WITHOUT_LABEL = {
     "propositional": "nothing satisfies the formula, or everything does",
 }
 WORDS = {  # what a verdict is called in words, and in a legend
-    EXACT: ("✓ right, and the reference answer", "right"),
+    EXACT: ("✓ right, and equal to the label", "right"),
     CORRECT: ("✓ right", "right"),
-    EMPTY: ("✗ right by the definition, but it stands for no word at all", "no word"),
+    EMPTY: ("✗ right by the definition, but about no word", "about no word"),
     INCORRECT: ("✗ wrong", "wrong"),
     INVALID: ("✗ invalid", "invalid"),
     TIME_OUT: ("? not known: the check took too long", "not checked"),
@@ -94,20 +94,25 @@ def answer_html(question: Question, judge: Judge | None) -> str:
         names = html.escape(", ".join(missing))
         rows.append(("answer", f"<em>(empty: the model has no embedding for {names})</em>"))
         return html_table(rows, "th")
-    verdict, badge = None, "<em>… being checked</em>"
-    if judge:
-        verdict = judge.verdict(subject.task, asked, question.answer)
-        by = f", says {CHECKERS[subject.task]}" if subject.task in CHECKERS else ""
-        badge = f"<b>{_words(subject, verdict)}</b>{by}"
-    rows.append(("answer", f"{_said(subject, asked, question.answer)} {badge}"))
+    by = f", says {CHECKERS[subject.task]}" if subject.task in CHECKERS else ""
+
+    def judged(problem: str, answer: str) -> str:
+        badge = "<em>… being checked</em>"
+        if judge:
+            badge = f"<b>{_words(subject, judge.verdict(subject.task, problem, answer))}</b>{by}"
+        return f"{_said(subject, problem, answer)} {badge}"
+
+    rows.append(("answer", judged(asked, question.answer)))
     if asked != problem:
         undone = question.renaming.inverse()(question.answer)
         plain = Question(subject, problem, draw=question.draw).answer
-        said = f"{_said(subject, problem, undone)} ✓ the same answer as without the renaming"
-        if compared(subject.task, undone) != compared(subject.task, plain):
-            said = said.partition("✓")[0] + "✗ not the answer without the renaming: "
-            said += _said(subject, problem, plain)
+        same = compared(subject.task, undone) == compared(subject.task, plain)
+        remark = "✓ the same answer as" if same else "✗ another answer than"
+        said = f"{_said(subject, problem, undone)} {remark} without the renaming"
         rows.append(("renaming undone", said))
+        if not same:
+            rows.append(("without renaming", judged(problem, plain)))
+    verdict = judge and judge.verdict(subject.task, asked, question.answer)
     if verdict not in (EXACT, None) and subject.task != "copying":
         label = judge.label(subject.task, asked)
         said = {None: f"none: {WITHOUT_LABEL[subject.task]}", TIME_OUT: "not known: too slow"}
@@ -364,7 +369,8 @@ class RedrawPage(Page):
 class AttentionPage(Page):
     """How much each token of the answer looks at each token of the problem.
 
-    For a formula the slider below its tree goes through the tokens of the answer.
+    First as a mean over all layers and heads. For a formula the slider below its tree goes through
+    the tokens of the answer.
     """
 
     title = "Attention"

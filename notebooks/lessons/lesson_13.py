@@ -37,12 +37,12 @@ def show_against_tokens(costs: Mapping, values: Mapping, title: str, unit: str) 
 
 
 def show_faster_parts(seconds: Mapping[str, float], factors=(1, 2, 4, 16, math.inf)) -> None:
-    """What a step takes if one part alone is made faster; a slider of how many times faster."""
+    """What a step takes if one part alone is made faster; a slider says how many times."""
     shares = {part: value / sum(seconds.values()) for part, value in seconds.items()}
     left = {k: [1 - share + share / k for share in shares.values()] for k in factors}
     text = {k: [f"{value:.1%}" for value in values] for k, values in left.items()}
     figure = go.Figure()
-    figure.add_bar(y=list(shares), x=left[factors[1]], text=text[factors[1]], orientation="h")
+    figure.add_bar(y=list(shares), x=left[factors[-1]], text=text[factors[-1]], orientation="h")
     figure.update_traces(marker_color=COLOURS[0], textposition="inside", insidetextanchor="end")
     figure.add_vline(x=1, line={"color": GREY, "dash": "dot"})
     steps = [
@@ -54,7 +54,7 @@ def show_faster_parts(seconds: Mapping[str, float], factors=(1, 2, 4, 16, math.i
         for k in factors
     ]
     slider = {
-        "active": 1,
+        "active": len(factors) - 1,
         "steps": steps,
         "pad": {"t": 50},
         "currentvalue": {"prefix": "this part faster: "},

@@ -17,6 +17,7 @@ from lessons.exercises import Exercise, many
 from lessons.panels import Panel, typed
 
 RIGHT = ("exact", "correct")
+NO_WORD = "about no word"
 
 
 class BlindPanel(Panel):
@@ -33,12 +34,12 @@ class BlindPanel(Panel):
         formulas, labels = zip(*self.problems, strict=True)
         verdicts = judge("ltl", formulas, [trace] * len(formulas), labels)
         good = sum(verdict in RIGHT for verdict in verdicts)
-        words = "but it stands for no word: all these answers are empty" if empty else "with words"
+        words = "but about no word" if empty else "about some word"
         return f"<p><b>right: {good} of {len(verdicts)}</b>, {words}</p>"
 
 
 def verdicts_of_ours(task: str, name: str, problems: Sequence[Pair]) -> Counter:
-    """The verdicts on a shipped lab network's answers; right but empty ones apart."""
+    """The verdicts on a shipped lab network's answers; NO_WORD are among "correct"."""
     network, draw = load_network(name, "lab", 0), load_result(name, "lab", 0)
     solver = Solver(network, draw["result"]["median_draw"], network.experiment.vocabulary)
     answers = solver.answers([formula for formula, _ in problems])
@@ -47,22 +48,22 @@ def verdicts_of_ours(task: str, name: str, problems: Sequence[Pair]) -> Counter:
     )
     found = Counter(verdicts)
     good = [a for a, v in zip(answers, verdicts, strict=True) if v == "correct"]
-    found["empty"] = sum(map(is_empty, good)) if task == "ltl" else 0
+    found[NO_WORD] = sum(map(is_empty, good)) if task == "ltl" else 0
     return found
 
 
 def show_verdicts(counts: Mapping[str, Mapping[str, int]]) -> None:
-    """Stacked bars of the verdicts on each model's replies; "empty" ones are among "correct"."""
+    """Stacked bars of the verdicts on each model's replies; NO_WORD are among "correct"."""
     figure = go.Figure()
-    for colour, verdict in zip(
-        (2, 5, 3, 4, 1), ("exact", "correct", "empty", "incorrect", "invalid"), strict=True
-    ):
-        n = [
-            c.get(verdict, 0) - (verdict == "correct") * c.get("empty", 0) for c in counts.values()
-        ]
-        name = {"correct": "right", "empty": "right, but empty", "invalid": "no answer"}
-        bar = {"name": name.get(verdict, verdict), "marker_color": COLOURS[colour]}
-        figure.add_bar(y=list(counts), x=n, text=[k or "" for k in n], orientation="h", **bar)
+    verdicts = ("exact", "correct", NO_WORD, "incorrect", "invalid")
+    for colour, verdict in zip((2, 5, 3, 4, 1), verdicts, strict=True):
+        among = NO_WORD if verdict == "correct" else None
+        n = [c.get(verdict, 0) - c.get(among, 0) for c in counts.values()]
+        name = {NO_WORD: "correct, but about no word", "invalid": "no answer"}.get(verdict, verdict)
+        bar = {"name": name, "marker_color": COLOURS[colour], "orientation": "h"}
+        figure.add_bar(y=list(counts), x=n, text=[k or "" for k in n], **bar)
+    middle = {"textposition": "inside", "insidetextanchor": "middle", "textangle": 0}
+    figure.update_traces(**middle, constraintext="none")
     figure.update_layout(barmode="stack", legend={"traceorder": "normal"})
     figure.update_xaxes(title_text="replies").update_yaxes(autorange="reversed")
     alt = "; ".join(f"{model}: {dict(c)}" for model, c in counts.items())
