@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import plotly.graph_objects as go
 
 from itekit.alpha import Renaming, canonical_renaming, used_tokens
-from itekit.plots import AMOUNTS, COLOURS, style
+from itekit.plots import AMOUNTS, COLOURS, colour_bar, style
 from itekit.plots.show import subplots
 from lessons.exercises import Exercise, many, one_by_one, replaced
 
@@ -68,7 +68,7 @@ def answers_figure(made: Mapping[str, tuple], shown: int, letters: str) -> go.Fi
     figure.update_xaxes(title_text="letter answered", showgrid=False)
     figure.update_yaxes(autorange="reversed", showgrid=False)
     figure.update_yaxes(title_text="letter asked", col=1)
-    colours = {"colorscale": AMOUNTS, "cmin": 0, "cmax": 1, "colorbar": {"thickness": 12}}
+    colours = {"colorscale": AMOUNTS, "cmin": 0, "cmax": 1, "colorbar": colour_bar("probability")}
     return style(figure, width=820, height=320, coloraxis=colours)
 
 
