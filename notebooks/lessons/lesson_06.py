@@ -35,13 +35,14 @@ def show_correlations(records: Sequence[Record], title: str, of: str = "edit_dis
 
 
 def pairs_table(records: Sequence[Record], of: str = "edit_distance") -> Markdown:
-    """What switching a feature on changes, over pairs of settings that differ in it alone."""
+    """What turning a switch on changes, over pairs of settings that differ in it alone."""
     rows = []
     for feature in FEATURES:
         changes = [on[of] - off[of] for off, on in pairs(records, feature)]
         p = wilcoxon(changes).pvalue if any(changes) else 1.0
         better = f"{sum(change < 0 for change in changes)} of {len(changes)}"
-        rows.append([feature, f"{np.mean(changes):+.2f}", better, f"{p:.2g}"])
+        chance = f"{p:.2g}" if p >= 0.001 else "< 0.001"
+        rows.append([feature, f"{np.mean(changes):+.2f}", better, chance])
     return Markdown(markdown_table(("switched on", "mean change", "better in", "p"), rows))
 
 
@@ -141,8 +142,8 @@ def _settings(rng):
 check_paired_change = Exercise("paired_change", _paired_change, many(60, _settings))
 check_paired_change.mistakes = {
     _change_of_means: "that is the difference of two means over different settings: what else is "
-    "on in them plays a part. Compare pairs that differ in the feature alone.",
-    lambda *a: -_paired_change(*a): "on minus off: the change by a feature that helps is negative.",
+    "on in them plays a part. Compare pairs that differ in the switch alone.",
+    lambda *a: -_paired_change(*a): "on minus off: the change by a switch that helps is negative.",
     lambda records, feature: statistics.mean(
         on["edit_distance"] / off["edit_distance"] for off, on in pairs(records, feature)
     ): "that is a ratio. How many edits are there more, or fewer? Take a difference.",

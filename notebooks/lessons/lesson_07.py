@@ -34,7 +34,7 @@ def show_parts(formula, prefix, cycle, alt: str) -> None:
 
 
 class RoundsPanel(Panel):
-    """Letters to switch on and off, a first guess, and what `rounds` makes of it for a U b."""
+    """Propositions to switch on and off, a first guess, and what `rounds` makes of it for a U b."""
 
     def __init__(self, rounds, prefix, cycle):
         self.rounds, self.start, self.boxes = rounds, len(prefix), {}

@@ -145,8 +145,8 @@ def ltl_table(*names: str) -> None:
 
 
 def copying_table(unique: int, length: int) -> None:
-    """Exact copies, learned numbers, and steps until a row was used 100 times, for each run."""
-    print(f"{'':9}{'':20}{'exact copies':24}{'learned numbers':>15}{'steps':>10}")
+    """Exact copies, learned numbers, and the steps that used a learned row, for each run."""
+    print(f"names    {'':20}{'exact copies':24}{'learned numbers':>15}{'uses of a row':>16}")
     for count in NAMES_AXIS:
         for method in METHODS:
             name = f"copying-names-{count}/{method}"
@@ -156,9 +156,10 @@ def copying_table(unique: int, length: int) -> None:
                 n = result["copies_per_cell"]
                 low, high = binomtest(k, n).proportion_ci(method="wilson")
                 rows = Network(made).embedding.parameters()
-                every = 100 * count // made.data.characters if method == "alpha-renaming" else 100
+                used = one["trained"]["steps"]
+                used = used * made.data.characters // count if "renaming" in method else used
                 print(f"{count:5,}    {method:20}{k / n:6.1%} ({low:.1%} to {high:.1%}) "
-                      f"{sum(row.numel() for row in rows):15,}{every:>10,}")  # fmt: skip
+                      f"{sum(row.numel() for row in rows):15,}{used:>16,}")  # fmt: skip
 
 
 def ltl_names() -> dict[str, dict[int, tuple[int, int]]]:
