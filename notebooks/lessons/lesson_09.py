@@ -103,12 +103,13 @@ def results_table(*orders_and_variants: tuple[str, str]) -> Markdown:
         one = shipped(f"prop/{variant}")
         if one is None:
             continue
-        kind, cells = variant.removeprefix("by-appearance").lstrip("-") or "proposed", []
+        method = variant.removeprefix("by-appearance").removeprefix("longer").lstrip("-")
+        cells = []
         for column in COLUMNS:
             rate, paper = our_rate(one, column), paper_cell(f"prop/{variant}", column)
             told = "–" if rate is None else f"{100 * rate:.1f}"
             cells.append(told if paper is None else f"{told} (paper {100 * paper:.1f})")
-        rows.append([order, kind, f"{one['trained']['steps']:,}", *cells])
+        rows.append([order, method or "proposed", f"{one['trained']['steps']:,}", *cells])
     head = ("labels sorted", "network", "steps", *COLUMNS.values())
     return Markdown(markdown_table(head, rows))
 
