@@ -12,7 +12,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from itekit.logic.formulas import parse_prefix
 from itekit.model import rope_table, rotate
-from itekit.plots import AMOUNTS, COLOURS, style
+from itekit.plots import AMOUNTS, COLOURS, colour_bar, style
 from lessons.exercises import Exercise, many, random_formula, random_tensor
 from lessons.panels import Panel, look
 
@@ -24,7 +24,7 @@ def by_distance(weights: Tensor) -> list[float]:
 
 
 def echo_figure(alike: np.ndarray, weights: Tensor, base: float, trained: int = 10) -> go.Figure:
-    """How much each distance is like 0, what a network pays to it, and all its weights [L, L]."""
+    """How much each distance is like 0, what a network pays to it, and all its weights [T, S]."""
     titles = ["predicted: is this distance like 0?", "the network's attention", "measured"]
     shape = {"specs": [[{}, {"rowspan": 2}], [{}, None]], "column_widths": [0.52, 0.48]}
     space = {"vertical_spacing": 0.16, "horizontal_spacing": 0.14, "subplot_titles": titles}
@@ -32,7 +32,8 @@ def echo_figure(alike: np.ndarray, weights: Tensor, base: float, trained: int = 
     figure.add_scatter(y=alike.round(3), mode="lines+markers", row=1, col=1, line_color=COLOURS[0])
     figure.add_bar(y=np.round(by_distance(weights), 3), row=2, col=1, marker_color=COLOURS[1])
     z = weights.numpy().round(3)
-    figure.add_heatmap(z=z, colorscale=AMOUNTS, zmin=0, zmax=1, showscale=False, row=1, col=2)
+    bar = {"zmin": 0, "zmax": 1, "colorbar": colour_bar("weight")}
+    figure.add_heatmap(z=z, colorscale=AMOUNTS, **bar, row=1, col=2)
     echo = trained + 1 + int(alike[trained + 1 :].argmax())
     green = {"fillcolor": COLOURS[2], "opacity": 0.12, "line_width": 0}
     for place in ({"row": 1, "col": 1}, {"row": 2, "col": 1}):
