@@ -3,7 +3,9 @@
 import contextlib
 import importlib
 import io
+import random
 import re
+from copy import deepcopy
 from pathlib import Path
 
 import nbformat
@@ -62,6 +64,14 @@ def test_two_known_mistakes_or_more_are_rejected_and_recognised(exercise):
             assert report.status == "wrong" and words(hint) in words(report.text)
             assert "yours" in report.text
             assert "expected" in report.text or "possible" in report.text
+
+
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES)
+def test_answers_that_do_not_look_at_the_problem_are_rejected(exercise):
+    first = next(iter(exercise.cases(random.Random(0))))
+    answer = exercise.reference(*deepcopy(first))
+    for wrong in (lambda *given: deepcopy(answer), lambda *given: given[0]):
+        assert not exercise.examine(wrong, 0).solved
 
 
 def swaps_too_freely(a, b):
