@@ -1,10 +1,11 @@
 """Redraw and verify: solve with several random embeddings and keep the first answer that checks.
 
-Ours, not the paper's. A checker verifies an answer in microseconds, and whether a network with
-random embeddings solves a problem depends on the draw. So a problem that one draw does not solve is
-tried again with the next. Networks whose embeddings are not random get the like from renaming: try
-k solves the problem under a random renaming of its propositions, which is undone in the answer. A
-symbol-invariant network would give the same answer again: its later tries are samples.
+Ours, not the paper's. A checker takes a tenth of a millisecond for an answer, and whether a network
+with random embeddings solves a problem depends on the draw. So a problem that one draw does not
+solve is tried again with the next. Networks whose embeddings are not random get the like from
+renaming: try k solves the problem under a random renaming of its propositions, which is undone in
+the answer. A symbol-invariant network would give the same answer again: its later tries are
+samples.
 
 A problem counts as solved by k tries if any of the first k answers is correct and, for LTL, about
 some word: else trying again would reward contradictions. "averaged" is another use of k random
