@@ -1,7 +1,6 @@
-"""Lesson 11: its networks and results, a table, two figures of bars with intervals; exercises."""
+"""Lesson 11: a table, two figures of bars with intervals; exercises."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import plotly.graph_objects as go
 from IPython.display import Markdown
@@ -13,46 +12,19 @@ from itekit.logic.perturbation import perturb, published_perturbation
 from itekit.plots import show, style
 from itekit.plots.lines import METHODS
 from itekit.plots.show import look
-from itekit.results import (
-    evaluate,
-    load_network,
-    load_or_train,
-    markdown_table,
-    our_rate,
-    paper_cell,
-    shipped,
-)
-from itekit.training import Network
+from itekit.results import markdown_table, our_rate, paper_cell
 from lessons.exercises import Exercise, many, random_formula
+from lessons.lesson_10 import Runs
 
 NAMES = "abc"
 COLUMNS = {"correct": "correct", "exact": "exact", "alpha-covariance-3": "alpha-covariance, 3 APs"}
-
-
-@dataclass(frozen=True)
-class Runs:
-    """The networks and the results of the lesson: those that are shipped, or made here."""
-
-    scale: str
-    seed: int
-    train: bool
-
-    def network(self, name: str) -> Network:
-        if self.train:
-            return load_or_train(name, self.scale, self.seed, train=True)
-        return load_network(name, "lab", self.seed)
-
-    def result(self, name: str) -> dict | None:
-        if self.train:
-            return evaluate(self.network(name))
-        return shipped(name, "lab", self.seed)
 
 
 def results_table(runs: Runs, names: Sequence[str]) -> Markdown:
     """A row for each run: ours, and the paper's where it has one; ± is half of a 95 % interval."""
     rows = []
     for name in names:
-        cells, one = [], runs.result(name)
+        cells, one = [], runs.results(name)[name]
         for column in COLUMNS:
             ours, theirs = one and our_rate(one, column), paper_cell(name, column)
             form = ".3f" if column.startswith("alpha") else ".1%"
@@ -98,7 +70,7 @@ def falls_figure(runs: Runs, kind: str) -> None:
     for row, task in enumerate(("ltl", "prop"), 1):
         methods = ("plain", "alpha-renaming", "proposed")
         names = [f"{task}/plain", *(f"{task}-{kind}/{method}" for method in methods)]
-        tests = [runs.result(name)["result"]["test"] for name in names]
+        tests = [runs.results(name)[name]["result"]["test"] for name in names]
         ours = bars([(one["correct"] * one["samples"], one["samples"]) for one in tests])
         theirs = [paper_cell(name, "correct") for name in names]
         paper = {"y": theirs, "text": [f"{rate:.0%}" for rate in theirs]}
