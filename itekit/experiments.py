@@ -361,7 +361,8 @@ _PROP_ONLY = {
     "by-appearance-plain": {"embedding": _LEARNED, "label_order": "appearance"},
     "by-appearance-alpha-renaming": {"embedding": _ALPHA, "label_order": "appearance"},
 }
-for _method in ("proposed", "plain", "full-vocabulary", "alpha-renaming", "symbol-invariant"):
+_LONGER = ("proposed", "plain", "full-vocabulary", "alpha-renaming", "symbol-invariant")
+for _method in (*_LONGER, "smallest-set"):
     _name = "longer" if _method == "proposed" else f"longer-{_method}"
     _LTL_ONLY[_name] = _LOGIC[_method] | {"times": 3}
     _PROP_ONLY[_name] = (_LOGIC | _PROP_ONLY)[_method] | {"times": 3, "label_order": "appearance"}
