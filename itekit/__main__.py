@@ -28,13 +28,12 @@ def run(arguments) -> int:
 def train(arguments) -> int:
     """Train an experiment, or resume it; on request copy the finished run to data/."""
     from itekit.experiments import experiment
-    from itekit.results import RUNS, publish
-    from itekit.training import Trainer
+    from itekit.results import RUNS, publish, trainer
 
     device = _device(arguments)
     made = experiment(arguments.name, arguments.scale, arguments.seed)
     directory = Path(arguments.directory or RUNS / made.slug)
-    Trainer(made, directory, device, arguments.precision, arguments.compile).run()
+    trainer(made, directory, device, arguments.precision, arguments.compile).run()
     print(f"run       {directory}")
     for path in publish(made, directory) if arguments.publish else []:
         print(f"published {path}")

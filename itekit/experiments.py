@@ -15,6 +15,7 @@ tenth of the problems and of the steps. Variants:
     neighboring-points-16                                its other sampling set (copying)
     randomized-positions[-BASELINE]     trained at random positions (Ruoss et al. 2023; ours)
     symbol-invariant                    a stream for each symbol (Işık and Li 2026)
+    converted                           the same, begun with plain's weights; a third of the steps
     per-sample                          a random part for each problem of a batch (ours)
     smallest-set                        per-sample, with the smallest set that holds all names
     canonical[-proposed]                problems renamed by first appearance (ours)
@@ -95,6 +96,7 @@ class Experiment:
         embedding, model, training, adacos: the network and how it is trained.
         per_sample: a random part of its own for each sequence of a batch, not one for the batch.
         draws: random embeddings that an evaluation draws.
+        start: the experiment with whose weights the training begins; "": random ones.
         seed: of weights, data and random parts; 0 or more.
     """
 
@@ -106,6 +108,7 @@ class Experiment:
     adacos: bool = True
     per_sample: bool = False
     draws: int = 10
+    start: str = ""
     seed: int = 0
 
     # Settings of the evaluation alone: two runs that differ in them have the same weights.
@@ -351,6 +354,7 @@ _LOGIC |= {
 _LTL_ONLY = {
     "many-names": _PROPOSED | {"test_propositions": 20},
     "many-names-alpha-renaming": {"embedding": _ALPHA, "test_propositions": 20},
+    "converted": _INVARIANT | {"start": "ltl/plain", "times": 1 / 3},
 }
 for _count in (60, 200):
     _LTL_ONLY[f"names-{_count}"] = _SMALLEST | {"test_propositions": _count}

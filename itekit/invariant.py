@@ -160,6 +160,14 @@ class SymbolInvariantTransformer(Transformer):
         super().__init__(config, operands)
         self.fixed, self.cached = fixed, 4 if config.aggregation == "both" else 2
 
+    def keep_apart(self) -> None:
+        """Let aggregated attention change nothing, or nearly, until training has taught it."""
+        for layer in (*self.encoder, *self.decoder):
+            if layer.aggregated:
+                torch.nn.init.zeros_(layer.aggregated.output.weight)
+                torch.nn.init.zeros_(layer.aggregated.output.bias)
+                layer.norm_aggregated.load_state_dict(layer.norm_attention.state_dict())
+
     def encode(self, U: Tensor, source: Tensor, dropout: Dropout | None = None, positions=None):
         valid = source != Vocabulary.pad_id
         streams, outer = Streams.of(source, self.fixed), self.layout(valid, positions)

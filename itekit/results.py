@@ -69,7 +69,17 @@ def load_or_train(
     finished = Path(directory) / made.slug / FINISHED
     if finished.exists():
         return Network.load(finished, made)
-    return Trainer(made, finished.parent).run(progress=progress)
+    return trainer(made, finished.parent).run(progress=progress)
+
+
+def trainer(made: Experiment, directory: Path, *how) -> Trainer:
+    """A `Trainer`; where it begins with another experiment's weights, with the shipped ones.
+
+    If there are none they are trained first, in a folder beside its own.
+    """
+    where = {"directory": Path(directory).parent}
+    start = load_or_train(made.start, made.scale, made.seed, **where) if made.start else None
+    return Trainer(made, directory, *how, start=start)
 
 
 def publish(made: Experiment, directory: Path) -> list[Path]:

@@ -117,6 +117,21 @@ class Network(nn.Module):
         other.trained = self.trained
         return other.eval()
 
+    def begin_as(self, other: "Network") -> None:
+        """Take the weights of a network of the same sizes.
+
+        A symbol-invariant network can begin as an ordinary one: the first of its interchangeable
+        rows becomes *actual*, the second *placeholder*, and streams do not look at one another yet.
+        """
+        weights = other.state_dict()
+        if self.experiment.model.aggregation and not other.experiment.model.aggregation:
+            rows = len(self.embedding.learned)
+            weights["embedding.learned"] = weights["embedding.learned"][:rows]
+            self.load_state_dict(self.state_dict() | weights)
+            self.model.keep_apart()
+        else:
+            self.load_state_dict(weights)
+
     def with_rope_base(self, base: float) -> "Network":
         """The same weights with another base of RoPE, likewise."""
         return self.with_experiment(self.experiment.with_rope_base(base))
@@ -251,6 +266,7 @@ class Trainer:
         device: "cpu" or "cuda".
         precision: one of PRECISIONS; compiled: whether to compile the model. None takes the
             default of the device; a resumed run may have other values.
+        start: the network with whose weights the training begins (see `Network.begin_as`).
 
     Raises:
         CheckpointError: the directory holds a run of another experiment, or a damaged checkpoint.
@@ -264,6 +280,7 @@ class Trainer:
         device: str | torch.device = "cpu",
         precision: str | None = None,
         compiled: bool | None = None,
+        start: Network | None = None,
     ):
         self.experiment, self.directory = experiment, Path(directory)
         self.device = torch.device(device)
@@ -277,6 +294,8 @@ class Trainer:
             print("no C compiler here: the model is not compiled, and trains slower")
             self.compiled = False
         self.network = Network(experiment).to(self.device)
+        if start:
+            self.network.begin_as(start)
         self.static = self.network.model.static = on_gpu or self.compiled
         if self.compiled:
             self.network.model.compile()

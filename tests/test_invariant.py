@@ -15,7 +15,7 @@ from itekit.decoding import Solver, beam, greedy
 from itekit.invariant import Streams
 from itekit.model import Layout
 from itekit.results import load_network
-from itekit.training import Network
+from itekit.training import Network, Trainer
 from itekit.vocabulary import Vocabulary, ltl_vocabulary
 
 NAMES = ltl_vocabulary(26).interchangeable[0]
@@ -222,3 +222,25 @@ def test_several_classes_are_refused():
     made = network().experiment.embedding
     with pytest.raises(ValueError, match="one class of interchangeable tokens, found 2"):
         made.build(Vocabulary((), (("a",), ("b",))), Vocabulary((), (("a",), ("b",))), 8)
+
+
+def test_a_converted_network_begins_where_the_ordinary_one_stood():
+    """In the stream of a, a formula of a and b is read as by the ordinary network."""
+    ordinary = Network(tiny_experiment("ltl/plain", seed=5)).eval()
+    converted = Network(tiny_experiment("ltl/converted", seed=6)).eval()
+    converted.begin_as(ordinary)
+    vocabulary = ordinary.experiment.vocabulary
+    some = batch(some_formulas(50, names="ab"), vocabulary, ["1;{1}"] * 50)
+    (a,), expected = vocabulary.encode("a"), logits(ordinary, vocabulary, some)
+    found = logits(converted, vocabulary, some)[..., a]
+    holds = (some.source == a).any(1)
+    assert torch.allclose(found[holds], expected[holds][..., a], atol=1e-4)
+    assert torch.isinf(found[~holds]).all()
+
+
+def test_weights_to_begin_with_are_those_of_the_start(tmp_path):
+    made = tiny_experiment("ltl/symbol-invariant", seed=5)
+    other = network("encoder")
+    trainer = Trainer(replace(made, model=other.experiment.model), tmp_path, start=other)
+    for name, tensor in trainer.network.state_dict().items():
+        assert torch.equal(tensor, other.state_dict()[name]), name

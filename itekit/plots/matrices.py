@@ -51,7 +51,7 @@ def embedding_matrix(
     if shared is not None:
         figure.add_vline(x=shared - 0.5, line=LINE)
         above = {"yref": "paper", "y": 1.0, "yanchor": "bottom", **plain}
-        figure.add_annotation(text="shared (learned)", x=(shared - 1) / 2, **above)
+        figure.add_annotation(text="learned", x=(shared - 1) / 2, **above)
         figure.add_annotation(text="random", x=(shared + columns - 1) / 2, **above)
     if first is not None:
         figure.add_hline(y=first - 0.5, line=LINE)
