@@ -15,7 +15,8 @@ tenth of the problems and of the steps. Variants:
     neighboring-points-16                                its other sampling set (copying)
     randomized-positions[-BASELINE]     trained at random positions (Ruoss et al. 2023; ours)
     symbol-invariant                    a stream for each symbol (Işık and Li 2026)
-    converted                           the same, begun with plain's weights; a third of the steps
+    converted, longer-converted         the same, begun with the weights of plain or longer-plain;
+                                        a third of the steps
     per-sample                          a random part for each problem of a batch (ours)
     smallest-set                        per-sample, with the smallest set that holds all names
     canonical[-proposed]                problems renamed by first appearance (ours)
@@ -370,6 +371,7 @@ for _method in (*_LONGER, "smallest-set"):
     _name = "longer" if _method == "proposed" else f"longer-{_method}"
     _LTL_ONLY[_name] = _LOGIC[_method] | {"times": 3}
     _PROP_ONLY[_name] = (_LOGIC | _PROP_ONLY)[_method] | {"times": 3, "label_order": "appearance"}
+_LTL_ONLY["longer-converted"] = _LTL_ONLY["converted"] | {"start": "ltl/longer-plain"}
 _OTHER_DATA = {name: _LOGIC[name] for name in ("proposed", "plain", "alpha-renaming", "canonical")}
 _OTHER_DATA["alpha-renaming"] = _LOGIC["alpha-renaming"] | {"known_names": True}
 _LIMITED = {name: settings | {"times": 0.1} for name, settings in _OTHER_DATA.items()}
