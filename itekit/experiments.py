@@ -372,6 +372,8 @@ for _method in (*_LONGER, "smallest-set"):
     _LTL_ONLY[_name] = _LOGIC[_method] | {"times": 3}
     _PROP_ONLY[_name] = (_LOGIC | _PROP_ONLY)[_method] | {"times": 3, "label_order": "appearance"}
 _LTL_ONLY["longer-converted"] = _LTL_ONLY["converted"] | {"start": "ltl/longer-plain"}
+_PROP_ONLY["longer-converted"] = _PROP_ONLY["longer-symbol-invariant"] | {"times": 1 / 3}
+_PROP_ONLY["longer-converted"] |= {"start": "prop/longer-plain"}
 _OTHER_DATA = {name: _LOGIC[name] for name in ("proposed", "plain", "alpha-renaming", "canonical")}
 _OTHER_DATA["alpha-renaming"] = _LOGIC["alpha-renaming"] | {"known_names": True}
 _LIMITED = {name: settings | {"times": 0.1} for name, settings in _OTHER_DATA.items()}

@@ -20,7 +20,7 @@ from itekit.experiments import NAMES as EXPERIMENTS
 from itekit.experiments import experiment
 from itekit.logic.formulas import parse_prefix
 from itekit.logic.infix import formula_from_text, to_infix
-from itekit.plots import rate_heatmaps, rates_with_intervals, show, style
+from itekit.plots import rate_heatmaps, show, style
 from itekit.results import (
     RUNS,
     MissingResultError,
@@ -189,25 +189,6 @@ def differences_figure(pairs: Mapping[str, tuple[dict | None, dict | None]], tit
 
 
 # Redraw and verify
-
-
-def redraw_figure(runs: Runs, names: Iterable[str], title: str) -> None:
-    """Problems of the grid that are solved within k tries, with 95 % intervals."""
-    found = {name: runs.redraw(name) for name in names}
-    rates = {}
-    for name, one in found.items():
-        if one:
-            part = one["generalization"]
-            n, curve = part["samples"]["all"], part["solved"]["all"]
-            points = [k for k in (1, 2, 3, 5, 10, 15, 20, 25, 30) if k <= len(curve)]
-            rates[_variant(name)] = {k: (round(curve[k - 1] * n), n) for k in points}
-    figure = rates_with_intervals(rates, title=title, x="draws, or renamings, that were tried")
-    ends = [k / n for points in rates.values() for k, n in points.values()] or [0.0, 1.0]
-    figure.update_yaxes(title_text="problems solved", dtick=0.05)
-    figure.update_yaxes(range=[min(ends) - 0.04, max(ends) + 0.04])
-    spoken = (f"{v} {k[1][0] / k[1][1]:.0%} to {max(k.values())[0] / k[1][1]:.0%}"
-              for v, k in rates.items())  # fmt: skip
-    show(figure, alt=f"{title}: from one try to the last, {'; '.join(spoken)}.")
 
 
 def redraw_table(runs: Runs, names: Iterable[str], scaled: Iterable[str] = ()) -> Markdown:

@@ -181,7 +181,7 @@ check_covariance_of.mistakes = {
     "not undone before the answers are compared: a1 and b1 may be one answer.",
     lambda *a: alpha_covariance(_answers(*a, undo=replaced)): "the answer is renamed a second "
     "time: undoing takes the inverse.",
-    lambda *a: 1 - len(set(_answers(*a))) / len(a[2]): "the equation has |U| - 1 over |P| - 1, so "
+    lambda *a: 1 - len(set(_answers(*a))) / len(a[2]): "the equation has |U| - 1 over n - 1, so "
     "that one answer to all forms gives 1.",
     lambda solver, formula, renamings: alpha_covariance(
         [_undo(solver(formula), r) for r in renamings]

@@ -8,6 +8,9 @@ from scipy.stats import binomtest
 
 from itekit.alpha import Renaming, used_tokens
 from itekit.data import problems
+from itekit.datasets.sets import read_set
+from itekit.decoding import Solver
+from itekit.evaluation import judge, propositions
 from itekit.experiments import NAMES as EXPERIMENTS
 from itekit.experiments import NAMES_AXIS, experiment
 from itekit.logic.infix import formula_from_text
@@ -121,11 +124,19 @@ def cost_figure(costs: dict[str, list[float]]) -> None:
     show(style(figure, title=title, width=760, height=360, showlegend=True), alt=alt)
 
 
+def spent(one: dict) -> tuple[int, float]:
+    """Problems and seconds of a run's training, that of the weights that it began with included."""
+    made, trained = one["experiment"], one["trained"]
+    before = spent(shipped(made["start"])) if made.get("start") else (0, 0.0)
+    problems = trained["steps"] * made["training"]["batch_size"]
+    return before[0] + problems, before[1] + trained["seconds"]
+
+
 def _line(name: str) -> str | None:
     one = shipped(f"ltl/{name}")
     if one is None:
         return None
-    grid, trained = one["result"]["generalization"], one["trained"]
+    grid = one["result"]["generalization"]
     test, n = one["result"]["test"]["correct"], one["result"]["test"]["samples"]
     most = experiment("ltl/proposed", "lab").propositions  # in training, but for full-vocabulary
     more = [sum(map(sum, grid[k][most:])) for k in ("correct", "samples")]
@@ -133,8 +144,7 @@ def _line(name: str) -> str | None:
     cells = [f"{p:6.1%} ±{1.96 * (p * (1 - p) / n) ** 0.5:4.1%}" for p, n in rates]
     rows = (one["result"]["alpha_covariance"] or {"by_propositions": {}})["by_propositions"]
     same = f"{sum(row['mean'] for row in rows.values()) / len(rows):.3f}" if rows else "–"
-    problems = trained["steps"] * one["experiment"]["training"]["batch_size"]
-    return f"{name:24} {problems:>9,}   {cells[0]}   {cells[1]}   {same}"
+    return f"{name:24} {spent(one)[0]:>9,}   {cells[0]}   {cells[1]}   {same}"
 
 
 def ltl_table(*names: str) -> None:
@@ -142,6 +152,18 @@ def ltl_table(*names: str) -> None:
     print(f"{'':24} {'problems':>9}   test split       more APs       alpha-covariance")
     for name in names:
         print(_line(name) or f"{name:24} not run yet")
+
+
+def right_by_symbols(networks: dict[str, Network], size: str) -> None:
+    """A line for each network: right answers of the test split by number of symbols, draw 0."""
+    pairs = read_set("ltl35", size)["test"][: {"smoke": 20}.get(size, 2000)]
+    counts, told = propositions(pairs, NAMES), f"{'':28}" + "all".rjust(9)
+    print(told + "".join(f"{n} symbols".rjust(12) for n in (1, 2, 3)))
+    for name, one in networks.items():
+        answers = Solver(one, 0).answers([formula for formula, _ in pairs])
+        good = judge("ltl", pairs, answers).good
+        rates = "".join(f"{good[counts == n].mean():12.1%}" for n in (1, 2, 3))
+        print(f"{name:28}{good.mean():9.1%}{rates}")
 
 
 def copying_table(unique: int, length: int) -> None:

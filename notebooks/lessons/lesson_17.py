@@ -7,6 +7,7 @@ from IPython.display import HTML, Markdown
 
 from itekit.experiments import LOGIC_NAMES
 from itekit.results import markdown_table, our_rate, paper_cell, shipped
+from lessons.lesson_16 import spent
 from lessons.panels import Panel
 from lessons.tables import html_table
 
@@ -44,7 +45,7 @@ def beside(*rows: tuple[str, str, str, str]) -> Markdown:
 
 def objections(one: dict, names: float, exact: bool, data: bool, minutes: float) -> list[str]:
     """What speaks against a run."""
-    made, took = one["experiment"], one["trained"]["seconds"] / 60
+    made, took = one["experiment"], spent(one)[1] / 60
     kind, known = made["embedding"]["kind"], made["propositions"]
     ready = known if kind == "learned" else made["test_propositions"]
     against = {
@@ -70,7 +71,7 @@ def ways(names: float, exact: bool, data: bool, minutes: float) -> tuple[list, l
             same = one["result"]["alpha_covariance"] or one["result"]["alpha_covariance_training"]
             same = [row["mean"] for row in same["by_propositions"].values()]
             cells = f"{p:.1%} ±{196 * v**0.5:.1f}", f"{sum(same) / len(same):.3f}"
-            cells += f"{one['trained']['seconds'] / 60:.0f} minutes", f"<code>{name}</code>"
+            cells += f"{spent(one)[1] / 60:.0f} minutes", f"<code>{name}</code>"
             fits[way] = max(fits.get(way, (0,)), (p, f"<b>{way}</b>", *cells))
     rows = [row[1:] for row in sorted(fits.values(), reverse=True)] or [("<b>nothing fits</b>",)]
     return rows, [(way, "; ".join(why)) for way, why in others.items() if way not in fits]
