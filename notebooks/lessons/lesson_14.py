@@ -54,7 +54,7 @@ def verdicts_of_ours(task: str, name: str, problems: Sequence[Pair]) -> Counter:
 
 def show_verdicts(counts: Mapping[str, Mapping[str, int]]) -> None:
     """Stacked bars of the verdicts on each model's replies; NO_WORD are among "correct"."""
-    figure = go.Figure()
+    figure, told = go.Figure(), {model: [] for model in counts}
     verdicts = ("exact", "correct", NO_WORD, "incorrect", "invalid")
     for colour, verdict in zip((2, 5, 3, 4, 1), verdicts, strict=True):
         among = NO_WORD if verdict == "correct" else None
@@ -62,11 +62,13 @@ def show_verdicts(counts: Mapping[str, Mapping[str, int]]) -> None:
         name = {NO_WORD: "correct, but about no word", "invalid": "no answer"}.get(verdict, verdict)
         bar = {"name": name, "marker_color": COLOURS[colour], "orientation": "h"}
         figure.add_bar(y=list(counts), x=n, text=[k or "" for k in n], **bar)
+        for model, k in zip(counts, n, strict=True):
+            told[model] += [f"{k} {name}".replace(",", "")] if k else []
     middle = {"textposition": "inside", "insidetextanchor": "middle", "textangle": 0}
     figure.update_traces(**middle, constraintext="none")
     figure.update_layout(barmode="stack", legend={"traceorder": "normal"})
     figure.update_xaxes(title_text="replies").update_yaxes(autorange="reversed")
-    alt = "; ".join(f"{model}: {dict(c)}" for model, c in counts.items())
+    alt = "; ".join(f"{model}: {', '.join(parts)}" for model, parts in told.items())
     style(figure, title="Verdicts on the same problems", width=860, height=360)
     show(figure, alt=f"Stacked bars of verdicts, one bar a model and task. {alt}.")
 
