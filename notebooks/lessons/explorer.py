@@ -107,8 +107,8 @@ def answer_html(question: Question, judge: Judge | None) -> str:
         undone = question.renaming.inverse()(question.answer)
         plain = Question(subject, problem, draw=question.draw).answer
         same = compared(subject.task, undone) == compared(subject.task, plain)
-        remark = "= the same answer as" if same else "≠ another answer than"
-        said = f"{_said(subject, problem, undone)} {remark} without the renaming"
+        remark = "the same answer as" if same else "another answer than"
+        said = f"{_said(subject, problem, undone)}, {remark} without the renaming"
         rows.append(("renaming undone", said))
         if not same:
             rows.append(("without renaming", judged(problem, plain)))
