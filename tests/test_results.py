@@ -16,7 +16,7 @@ from itekit.datasets.presets import preset
 from itekit.experiments import COPYING_NAMES, experiment, from_json
 from itekit.random_vectors import METHODS
 from itekit.tasks.copying import EvaluationGrid
-from itekit.training import Network
+from itekit.training import FINISHED, Network
 
 NAME = "copying-5-10/proposed"
 
@@ -139,6 +139,14 @@ def made_result(name: str, scale: str = "smoke", seed: int = 0, **trained) -> di
     made = experiment(name, scale, seed)
     about = {"name": name, "scale": scale, "seed": seed, "experiment": made.to_json()}
     return about | {"trained": {"steps": 20, **trained}, "result": result}
+
+
+def test_a_run_begins_with_the_weights_of_its_start(directories):
+    """There is none of this size, so it is trained beside."""
+    made = experiment("ltl/converted", "smoke")
+    found = results.trainer(made, directories / "own").network.embedding.learned
+    start = Network.load(directories / "ltl-plain-smoke-s0" / FINISHED)
+    assert torch.equal(found, start.embedding.learned[:-1])
 
 
 def test_a_run_is_said_in_a_line_beside_the_paper():
