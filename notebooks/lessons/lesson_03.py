@@ -19,7 +19,6 @@ from itekit.losses import AdaCos
 from itekit.plots import COLOURS, DASHES, GREY, style
 from itekit.plots.show import BELOW, WIDEST, subplots
 from itekit.random_vectors import seeded
-from itekit.results import paper_value, results
 from itekit.tasks.copying import strings_with_unique
 from itekit.training import Network, adamw, learning_rate
 from lessons.copies import copies
@@ -57,24 +56,6 @@ def angles_of(lost: int) -> np.ndarray:
     """TOKENS angles in degrees: `lost` of them around 100, the others around 20; in order."""
     rng = np.random.default_rng(0)
     return np.sort(np.r_[rng.normal(20, 5, TOKENS - lost), rng.normal(100, 6, lost)])
-
-
-def print_ablations() -> None:
-    """Correct answers on the grid in per cent: the paper's figure, then ours, a training each."""
-    parts = {"proposed": "all parts", "without-f_bn": "without f_bn"}
-    parts |= {"without-adacos": "without AdaCos", "without-adacos-f_fn": "without AdaCos and f_fn"}
-    print(f"{'':26}{'LTL: paper':12}{'ours':16}{'propositional: paper':23}ours")
-    for variant, label in parts.items():
-        line = f"{label:26}"
-        for task, width in (("ltl", 16), ("prop", 0)):
-            cells = [run["result"]["generalization"] for run in results(f"{task}/{variant}", "lab")]
-            ours = ", ".join(f"{100 * one['mean_correct_cells']:.1f}" for one in cells)
-            try:
-                theirs = str(paper_value(f"{task}/{variant}/heatmap-mean-correct"))
-            except ValueError:  # not among the paper's figures
-                theirs = "–"
-            line += f"{theirs:{12 if width else 23}}{ours:{width}}"
-        print(line)
 
 
 class MiddlePanel(Panel):
