@@ -17,6 +17,7 @@ tenth of the problems and of the steps. Variants:
     symbol-invariant                    a stream for each symbol (Işık and Li 2026)
     converted, longer-converted         the same, begun with the weights of plain or longer-plain;
                                         a third of the steps
+    continued-METHOD                    the same steps after longer[-METHOD]: a control
     per-sample                          a random part for each problem of a batch (ours)
     smallest-set                        per-sample, with the smallest set that holds all names
     canonical[-proposed]                problems renamed by first appearance (ours)
@@ -371,9 +372,15 @@ for _method in (*_LONGER, "smallest-set"):
     _name = "longer" if _method == "proposed" else f"longer-{_method}"
     _LTL_ONLY[_name] = _LOGIC[_method] | {"times": 3}
     _PROP_ONLY[_name] = (_LOGIC | _PROP_ONLY)[_method] | {"times": 3, "label_order": "appearance"}
+    if _method in ("proposed", "plain", "alpha-renaming"):
+        for _family, _of in (("ltl", _LTL_ONLY), ("prop", _PROP_ONLY)):
+            _more = {"times": 1 / 3, "start": f"{_family}/{_name}"}
+            _of[f"continued-{_method}"] = _of[_name] | _more
 _LTL_ONLY["longer-converted"] = _LTL_ONLY["converted"] | {"start": "ltl/longer-plain"}
-_PROP_ONLY["longer-converted"] = _PROP_ONLY["longer-symbol-invariant"] | {"times": 1 / 3}
-_PROP_ONLY["longer-converted"] |= {"start": "prop/longer-plain"}
+_PROP_ONLY["longer-converted"] = _PROP_ONLY["longer-symbol-invariant"] | {
+    "times": 1 / 3,
+    "start": "prop/longer-plain",
+}
 _OTHER_DATA = {name: _LOGIC[name] for name in ("proposed", "plain", "alpha-renaming", "canonical")}
 _OTHER_DATA["alpha-renaming"] = _LOGIC["alpha-renaming"] | {"known_names": True}
 _LIMITED = {name: settings | {"times": 0.1} for name, settings in _OTHER_DATA.items()}
