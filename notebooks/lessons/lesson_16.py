@@ -132,13 +132,13 @@ def spent(one: dict) -> tuple[int, float]:
     return before[0] + problems, before[1] + trained["seconds"]
 
 
-def _line(name: str) -> str | None:
-    one = shipped(f"ltl/{name}")
+def _line(family: str, name: str) -> str:
+    one = shipped(f"{family}/{name}")
     if one is None:
-        return None
+        return f"{name:24} not run yet"
     grid = one["result"]["generalization"]
     test, n = one["result"]["test"]["correct"], one["result"]["test"]["samples"]
-    most = experiment("ltl/proposed", "lab").propositions  # in training, but for full-vocabulary
+    most = experiment(f"{family}/proposed", "lab").propositions  # in training, but for full-vocabulary
     more = [sum(map(sum, grid[k][most:])) for k in ("correct", "samples")]
     rates = [(test, n), (more[0] / more[1], more[1])]
     cells = [f"{p:6.1%} ±{1.96 * (p * (1 - p) / n) ** 0.5:4.1%}" for p, n in rates]
@@ -147,11 +147,20 @@ def _line(name: str) -> str | None:
     return f"{name:24} {spent(one)[0]:>9,}   {cells[0]}   {cells[1]}   {same}"
 
 
-def ltl_table(*names: str) -> None:
-    """A line for each LTL experiment that has a result; ± is half of a 95 % interval."""
+def _table(family: str, names: tuple[str, ...]) -> None:
     print(f"{'':24} {'problems':>9}   test split       more APs       alpha-covariance")
     for name in names:
-        print(_line(name) or f"{name:24} not run yet")
+        print(_line(family, name))
+
+
+def ltl_table(*names: str) -> None:
+    """A line for each LTL experiment that has a result; ± is half of a 95 % interval."""
+    _table("ltl", names)
+
+
+def prop_table(*names: str) -> None:
+    """The same of propositional logic."""
+    _table("prop", names)
 
 
 def right_by_symbols(networks: dict[str, Network], size: str) -> None:
