@@ -138,7 +138,9 @@ def _line(family: str, name: str) -> str:
         return f"{name:24} not run yet"
     grid = one["result"]["generalization"]
     test, n = one["result"]["test"]["correct"], one["result"]["test"]["samples"]
-    most = experiment(f"{family}/proposed", "lab").propositions  # in training, but for full-vocabulary
+    most = experiment(
+        f"{family}/proposed", "lab"
+    ).propositions  # in training, but for full-vocabulary
     more = [sum(map(sum, grid[k][most:])) for k in ("correct", "samples")]
     rates = [(test, n), (more[0] / more[1], more[1])]
     cells = [f"{p:6.1%} ±{1.96 * (p * (1 - p) / n) ** 0.5:4.1%}" for p, n in rates]
@@ -167,7 +169,7 @@ def right_by_symbols(networks: dict[str, Network], size: str) -> None:
     """A line for each network: right answers of the test split by number of symbols, draw 0."""
     pairs = read_set("ltl35", size)["test"][: {"smoke": 20}.get(size, 2000)]
     counts, told = propositions(pairs, NAMES), f"{'':28}" + "all".rjust(9)
-    print(told + "".join(f"{n} symbols".rjust(12) for n in (1, 2, 3)))
+    print(told + "".join(f"{n} symbol{'s' * (n > 1)}".rjust(12) for n in (1, 2, 3)))
     for name, one in networks.items():
         answers = Solver(one, 0).answers([formula for formula, _ in pairs])
         good = judge("ltl", pairs, answers).good
