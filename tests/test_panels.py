@@ -251,13 +251,13 @@ def test_the_scale_follows_the_median_or_the_mean_and_counts_45_degrees_at_most(
     assert "scale" in panel.answer.value
 
 
-def test_every_way_comes_first_somewhere_and_no_run_that_does_not_fit_is_chosen():
+def test_each_setting_of_the_lesson_chooses_a_way_whose_runs_fit():
     panel = ChoicePanel()
     for values, first in {
         (3, False, False, 30): "learned rows",
         (6, False, False, 30): "a random part",
         (6, False, True, 30): "learned rows, data with all names",
-        (6, False, False, 90): "learned rows, dealt anew at each step",
+        (6, False, False, 90): "a stream for each symbol",
         (6, True, False, 30): "canonical form, a random part",
         (float("inf"), False, False, 90): "a stream for each symbol",
         (float("inf"), False, False, 30): "nothing fits",
