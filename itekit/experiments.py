@@ -372,15 +372,13 @@ for _method in (*_LONGER, "smallest-set"):
     _name = "longer" if _method == "proposed" else f"longer-{_method}"
     _LTL_ONLY[_name] = _LOGIC[_method] | {"times": 3}
     _PROP_ONLY[_name] = (_LOGIC | _PROP_ONLY)[_method] | {"times": 3, "label_order": "appearance"}
-    if _method in ("proposed", "plain", "alpha-renaming"):
-        for _family, _of in (("ltl", _LTL_ONLY), ("prop", _PROP_ONLY)):
-            _more = {"times": 1 / 3, "start": f"{_family}/{_name}"}
-            _of[f"continued-{_method}"] = _of[_name] | _more
-_LTL_ONLY["longer-converted"] = _LTL_ONLY["converted"] | {"start": "ltl/longer-plain"}
-_PROP_ONLY["longer-converted"] = _PROP_ONLY["longer-symbol-invariant"] | {
-    "times": 1 / 3,
-    "start": "prop/longer-plain",
-}
+for _family, _of in (("ltl", _LTL_ONLY), ("prop", _PROP_ONLY)):
+    for _method in ("proposed", "plain", "alpha-renaming"):
+        _name = "longer" if _method == "proposed" else f"longer-{_method}"
+        _more = {"times": 1 / 3, "start": f"{_family}/{_name}"}
+        _of[f"continued-{_method}"] = _of[_name] | _more
+    _more = {"times": 1 / 3, "start": f"{_family}/longer-plain"}
+    _of["longer-converted"] = _of["longer-symbol-invariant"] | _more
 _OTHER_DATA = {name: _LOGIC[name] for name in ("proposed", "plain", "alpha-renaming", "canonical")}
 _OTHER_DATA["alpha-renaming"] = _LOGIC["alpha-renaming"] | {"known_names": True}
 _LIMITED = {name: settings | {"times": 0.1} for name, settings in _OTHER_DATA.items()}

@@ -138,10 +138,8 @@ def _line(family: str, name: str) -> str:
         return f"{name:24} not run yet"
     grid = one["result"]["generalization"]
     test, n = one["result"]["test"]["correct"], one["result"]["test"]["samples"]
-    most = experiment(
-        f"{family}/proposed", "lab"
-    ).propositions  # in training, but for full-vocabulary
-    more = [sum(map(sum, grid[k][most:])) for k in ("correct", "samples")]
+    known = experiment(f"{family}/proposed", "lab").propositions  # of training
+    more = [sum(map(sum, grid[k][known:])) for k in ("correct", "samples")]
     rates = [(test, n), (more[0] / more[1], more[1])]
     cells = [f"{p:6.1%} ±{1.96 * (p * (1 - p) / n) ** 0.5:4.1%}" for p, n in rates]
     rows = (one["result"]["alpha_covariance"] or {"by_propositions": {}})["by_propositions"]
