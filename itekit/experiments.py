@@ -20,6 +20,7 @@ tenth of the problems and of the steps. Variants:
     continued-METHOD                    the same steps after longer[-METHOD]: a control
     per-sample                          a random part for each problem of a batch (ours)
     smallest-set                        per-sample, with the smallest set that holds all names
+    per-sample-METHOD-D                 per-sample, with other sampling sets (LTL)
     canonical[-proposed]                problems renamed by first appearance (ours)
     by-appearance[-BASELINE]            propositional labels in the order of the formula (ours)
     longer[-METHOD]                     three times the steps, labels as by-appearance (ours)
@@ -358,6 +359,10 @@ _LTL_ONLY = {
     "many-names-alpha-renaming": {"embedding": _ALPHA, "test_propositions": 20},
     "converted": _INVARIANT | {"start": "ltl/plain", "times": 1 / 3},
 }
+_SETS = {"hypercube_vertices": 16, "neighboring_points": 8, "normal": 8, "far_apart": 8}
+for _method, _d_beta in _SETS.items():
+    _part = {"embedding": _E("dual_part", _method, _d_beta), "per_sample": True}
+    _LTL_ONLY[f"per-sample-{_method.replace('_', '-')}-{_d_beta}"] = _part
 for _count in (60, 200):
     _LTL_ONLY[f"names-{_count}"] = _SMALLEST | {"test_propositions": _count}
     _LTL_ONLY[f"names-{_count}-alpha-renaming"] = {"embedding": _ALPHA, "test_propositions": _count}

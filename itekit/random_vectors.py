@@ -6,6 +6,7 @@ methods". Three methods:
     normal               every component from N(0, 1)                    continuous
     neighboring_points   components in {-1, 0, 1}, not all of them 0      3**d - 1 vectors
     hypercube_vertices   components in {-1, 1}                            2**d vectors
+    far_apart (ours)     d rows of a random orthogonal matrix, then more  continuous
 
 Vectors of a finite set are numbered 0, 1, 2, ...; unique vectors are unique integers, sampled
 without ever building the set, whose digits become the components, the most significant one first.
@@ -24,7 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-METHODS = ("normal", "neighboring_points", "hypercube_vertices")
+METHODS = ("normal", "neighboring_points", "hypercube_vertices")  # the paper's
 LARGEST_NUMBERED_SET = 2**62
 
 _VALUES = {  # digit -> component
@@ -45,9 +46,9 @@ class SamplingSetTooSmallError(ValueError):
 
 
 def sampling_set_size(method: str, dimensions: int) -> int | None:
-    """Number of vectors in the sampling set, or None for `normal`, which is continuous."""
-    if method not in METHODS:
-        raise ValueError(f"unknown method {method!r}: expected one of {', '.join(METHODS)}")
+    """Number of vectors in the sampling set, or None where it is continuous."""
+    if method not in (known := (*METHODS, "far_apart")):
+        raise ValueError(f"unknown method {method!r}: expected one of {', '.join(known)}")
     if dimensions < 1:
         raise ValueError(f"dimensions must be 1 or more, found {dimensions}")
     sizes = {"hypercube_vertices": 2**dimensions, "neighboring_points": 3**dimensions - 1}
@@ -63,8 +64,13 @@ def random_vectors(method: str, count: int, dimensions: int, generator: torch.Ge
     size = sampling_set_size(method, dimensions)
     if count < 0:
         raise ValueError(f"count must be 0 or more, found {count}")
-    if size is None:
+    if method == "normal":
         return torch.randn(count, dimensions, generator=generator)
+    if method == "far_apart":  # QR of a normal matrix; the signs make Q uniform (Mezzadri 2007)
+        shape = -(-count // dimensions), dimensions, dimensions
+        Q, R = torch.linalg.qr(torch.randn(shape, generator=generator))
+        signs = R.diagonal(dim1=1, dim2=2).sign()
+        return (Q * signs.unsqueeze(1)).flatten(0, 1)[:count]
     if count > size:
         enough = next(d for d in itertools.count(1) if sampling_set_size(method, d) >= count)
         raise SamplingSetTooSmallError(

@@ -98,7 +98,7 @@ def test_unique_integers_are_unique_and_in_range(upper, count, seed):
     assert all(0 <= integer < upper for integer in integers.tolist())
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", (*METHODS, "far_apart"))
 def test_the_generator_decides_everything(method):
     first = random_vectors(method, 20, 9, seeded(7))
     torch.manual_seed(1)
@@ -147,6 +147,17 @@ def test_every_value_appears_in_every_component_at_the_62_bit_boundary(method, b
 def test_normal_vectors_have_mean_0_and_variance_1():
     vectors = random_vectors("normal", 20_000, 4, seeded())
     assert vectors.mean(0).abs().max() < 0.05 and (vectors.var(0) - 1).abs().max() < 0.05
+
+
+def test_vectors_far_apart_are_orthogonal_where_there_is_room_and_point_anywhere():
+    one, another = random_vectors("far_apart", 7, 4, seeded()).split(4)
+    for some in (one, another):  # a second basis begins with the fifth vector
+        assert torch.allclose(some @ some.T, torch.eye(len(some)), atol=1e-6)
+    many = random_vectors("far_apart", 20_000, 4, seeded())
+    assert many.mean(0).abs().max() < 0.02
+    assert torch.allclose(many.T @ many / len(many), torch.eye(4) / 4, atol=1e-4)
+    first = many.view(-1, 4, 4)[:, 0]  # each place in its basis, by itself
+    assert first.mean(0).abs().max() < 0.04 and (first.var(0) - 0.25).abs().max() < 0.02
 
 
 def test_errors_name_the_method_the_sizes_and_the_remedy():
