@@ -26,6 +26,7 @@ tenth of the problems and of the steps. Variants:
     longer[-METHOD]                     three times the steps, labels as by-appearance (ours)
     many-names[-alpha-renaming]         LTL with 20 propositions in the vocabulary (ours)
     names-N[-alpha-renaming]            the same with N (ours)
+    names-200-longer[-alpha-renaming]   three times the steps, proposed as smallest-set
 """
 
 import dataclasses
@@ -366,6 +367,8 @@ for _method, _d_beta in _SETS.items():
 for _count in (60, 200):
     _LTL_ONLY[f"names-{_count}"] = _SMALLEST | {"test_propositions": _count}
     _LTL_ONLY[f"names-{_count}-alpha-renaming"] = {"embedding": _ALPHA, "test_propositions": _count}
+_LTL_ONLY["names-200-longer"] = _LTL_ONLY["names-200"] | {"times": 3, "per_sample": True}
+_LTL_ONLY["names-200-longer-alpha-renaming"] = _LTL_ONLY["names-200-alpha-renaming"] | {"times": 3}
 _PROP_ONLY = {
     "symbol-invariant": {"embedding": _E("invariant"), "of_model": {"aggregation": "both"}},
     "by-appearance": _PROPOSED | {"label_order": "appearance"},
