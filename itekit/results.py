@@ -190,12 +190,6 @@ def shipped(name: str, scale: str = "lab", seed: int = 0) -> dict | None:
         return None
 
 
-def to_make(name: str, scale: str = "lab", seed: int = 0) -> str:
-    """The commands that make a result that is not there."""
-    options = f"{name} --scale {scale} --seed {seed}"
-    return f"python -m itekit train {options} --publish && python -m itekit evaluate {options}"
-
-
 # The paper's figures
 
 
@@ -284,13 +278,6 @@ def paper_search() -> list[dict]:
             setting = {"method": method, "d_beta": int(d_beta), **features}
             records.append(setting | {"edit_distance": figure})
     return records
-
-
-def citation() -> str:
-    """The paper, on one line."""
-    source = read_json(PAPER, dict)["source"]
-    authors = ", ".join(source["authors"])
-    return f"{authors}: {source['title']}. {source['venue']}, {source['year']}."
 
 
 # Ours beside the paper's

@@ -18,7 +18,7 @@ from itekit.plots import rates_with_intervals, show, style
 from itekit.plots.lines import METHODS
 from itekit.plots.show import look
 from itekit.random_vectors import seeded
-from itekit.results import load_network, shipped
+from itekit.results import load_network, results, shipped
 from itekit.training import Network
 from itekit.vocabulary import ltl_vocabulary
 from lessons.exercises import Exercise, many, random_formula
@@ -127,34 +127,38 @@ def cost_figure(costs: dict[str, list[float]]) -> None:
 def spent(one: dict) -> tuple[int, float]:
     """Problems and seconds of a run's training, that of the weights that it began with included."""
     made, trained = one["experiment"], one["trained"]
-    before = spent(shipped(made["start"])) if made.get("start") else (0, 0.0)
+    start = shipped(made["start"], seed=one["seed"]) if made.get("start") else None
+    before = spent(start) if start else (0, 0.0)
     problems = trained["steps"] * made["training"]["batch_size"]
     return before[0] + problems, before[1] + trained["seconds"]
 
 
-def _line(family: str, name: str) -> str:
-    one = shipped(f"{family}/{name}")
-    if one is None:
-        return f"{name:24} not run yet"
+def _cells(one: dict) -> str:
     grid = one["result"]["generalization"]
+    known = experiment("ltl/proposed", "lab").propositions  # of training, in both logics
     test, n = one["result"]["test"]["correct"], one["result"]["test"]["samples"]
-    known = experiment(f"{family}/proposed", "lab").propositions  # of training
     more = [sum(map(sum, grid[k][known:])) for k in ("correct", "samples")]
     rates = [(test, n), (more[0] / more[1], more[1])]
     cells = [f"{p:6.1%} ±{1.96 * (p * (1 - p) / n) ** 0.5:4.1%}" for p, n in rates]
     rows = (one["result"]["alpha_covariance"] or {"by_propositions": {}})["by_propositions"]
     same = f"{sum(row['mean'] for row in rows.values()) / len(rows):.3f}" if rows else "–"
-    return f"{name:24} {spent(one)[0]:>9,}   {cells[0]}   {cells[1]}   {same}"
+    return f"{spent(one)[0]:>9,}   {cells[0]}   {cells[1]}   {same}"
 
 
 def _table(family: str, names: tuple[str, ...]) -> None:
-    print(f"{'':24} {'problems':>9}   test split       more APs       alpha-covariance")
+    width = max(24, *map(len, names))
+    print(f"{'':{width}} {'problems':>9}   test split       more APs       alpha-covariance")
     for name in names:
-        print(_line(family, name))
+        found = results(f"{family}/{name}", "lab")
+        for one in found:
+            told = f"   again, seed {one['seed']}" if one["seed"] else name
+            print(f"{told:{width}} {_cells(one)}")
+        if not found:
+            print(f"{name:{width}} not run yet")
 
 
 def ltl_table(*names: str) -> None:
-    """A line for each LTL experiment that has a result; ± is half of a 95 % interval."""
+    """A line for each LTL training that has a result; ± is half of a 95 % interval."""
     _table("ltl", names)
 
 
