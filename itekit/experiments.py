@@ -6,7 +6,7 @@ Settings are checked when they are made: one that is out of range is a ValueErro
 Copying (paper, appendix "Copying Task Experiments"): copying-5-10 ("Generalization to larger
 vocabularies and lengths"), copying-3-30 and copying-large ("Scaling up"); copying-names-N (ours)
 has N characters at evaluation: every variant at randomized positions, proposed with the smallest
-set that holds them. Logic: ltl and prop, and the same -perturbed and -limited (paper, sections "LTL
+set that holds them, larger-set with the corners of 16 dimensions. Logic: ltl and prop, and the same -perturbed and -limited (paper, sections "LTL
 Solving", "Dataset Perturbations", appendix "LTL Experiment with Limited Dataset"): -limited has a
 tenth of the problems and of the steps. Variants:
 
@@ -334,6 +334,7 @@ _COPYING_LARGE = {  # more characters need a larger sampling set
 _SMALLEST = {"embedding": _E(), "smallest": True}
 _COPYING_NAMES = {
     "proposed": _SMALLEST,
+    "larger-set": {"embedding": _E(d_beta=16)},
     "alpha-renaming": {"embedding": _ALPHA},
     "full-vocabulary": {"embedding": _LEARNED, "every_name": True},
     "symbol-invariant": _INVARIANT,

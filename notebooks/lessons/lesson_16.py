@@ -9,8 +9,8 @@ from scipy.stats import binomtest
 from itekit.alpha import Renaming, used_tokens
 from itekit.data import problems
 from itekit.datasets.sets import read_set
-from itekit.decoding import Solver
-from itekit.evaluation import judge, propositions
+from itekit.decoding import Solver, copy_strings
+from itekit.evaluation import GridEvaluation, judge, propositions
 from itekit.experiments import NAMES as EXPERIMENTS
 from itekit.experiments import NAMES_AXIS, experiment
 from itekit.logic.infix import formula_from_text
@@ -183,7 +183,7 @@ def copying_table(unique: int, length: int) -> None:
     """Exact copies, learned numbers, and the steps that used a learned row, for each run."""
     print(f"names    {'':20}{'exact copies':24}{'learned numbers':>15}{'uses of a row':>16}")
     for count in NAMES_AXIS:
-        for method in METHODS:
+        for method in ("proposed", "larger-set", *METHODS[1:]):
             name = f"copying-names-{count}/{method}"
             for one in results(name, "lab") if name in EXPERIMENTS else ():
                 axis, result, made = one["result"]["axis"], one["result"], experiment(name, "lab")
@@ -196,6 +196,25 @@ def copying_table(unique: int, length: int) -> None:
                 told = f"   again, seed {one['seed']}" if one["seed"] else method
                 print(f"{count:5,}    {told:20}{k / n:6.1%} ({low:.1%} to {high:.1%}) "
                       f"{sum(row.numel() for row in rows):15,}{used:>16,}")  # fmt: skip
+
+
+@torch.no_grad()
+def confusions(network: Network, unique: int, length: int) -> None:
+    """In how many places the random parts of a wrong character and of the right one differ."""
+    grid, d = GridEvaluation(network, progress=False), network.experiment.embedding.d_beta
+    known, wrong, pairs = grid.vocabulary.learned_count, [], []
+    for draw in range(grid.draws):
+        U = grid.matrix(draw)
+        corners = (U[known:, -d:] > 0).int()
+        pairs += torch.pdist(corners.float(), p=1).int().tolist()
+        for batch in grid.batches(length, [unique]):
+            right, found = batch.target[:, :length], copy_strings(network, U, batch)[:, :length]
+            swapped = (found != right) & (found >= known)
+            one, other = (corners[tokens[swapped] - known] for tokens in (found, right))
+            wrong += (one != other).sum(1).tolist()
+    print(f"of {d} places    wrong characters    pairs of names")
+    for places in range(1, d + 1):
+        print(f"{places:11} {wrong.count(places):19} {pairs.count(places) / len(pairs):17.1%}")
 
 
 def ltl_names() -> dict[str, dict[int, tuple[int, int]]]:
