@@ -6,9 +6,9 @@ Settings are checked when they are made: one that is out of range is a ValueErro
 Copying (paper, appendix "Copying Task Experiments"): copying-5-10 ("Generalization to larger
 vocabularies and lengths"), copying-3-30 and copying-large ("Scaling up"); copying-names-N (ours)
 has N characters at evaluation: every variant at randomized positions, proposed with the smallest
-set that holds them, larger-set with the corners of 16 dimensions. Logic: ltl and prop, and the same -perturbed and -limited (paper, sections "LTL
-Solving", "Dataset Perturbations", appendix "LTL Experiment with Limited Dataset"): -limited has a
-tenth of the problems and of the steps. Variants:
+set that holds them, larger-set with the corners of 16 dimensions. Logic: ltl and prop, and the
+same -perturbed and -limited (paper, sections "LTL Solving", "Dataset Perturbations", appendix "LTL
+Experiment with Limited Dataset"): -limited has a tenth of the problems and of the steps. Variants:
 
     proposed, plain, full-vocabulary, alpha-renaming     the paper's models
     without-f_bn, without-adacos, without-adacos-f_fn    its ablations

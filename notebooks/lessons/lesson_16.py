@@ -202,7 +202,7 @@ def copying_table(unique: int, length: int) -> None:
 def confusions(network: Network, unique: int, length: int) -> None:
     """In how many places the random parts of a wrong character and of the right one differ."""
     grid, d = GridEvaluation(network, progress=False), network.experiment.embedding.d_beta
-    known, wrong, pairs = grid.vocabulary.learned_count, [], []
+    known, wrong, pairs, read = grid.vocabulary.learned_count, [], [], 0
     for draw in range(grid.draws):
         U = grid.matrix(draw)
         corners = (U[known:, -d:] > 0).int()
@@ -212,6 +212,8 @@ def confusions(network: Network, unique: int, length: int) -> None:
             swapped = (found != right) & (found >= known)
             one, other = (corners[tokens[swapped] - known] for tokens in (found, right))
             wrong += (one != other).sum(1).tolist()
+            read += ((found[..., None] == right[:, None]).any(-1) & swapped).sum().item()
+    print(f"{len(wrong)} wrong characters, {read} of them stand elsewhere in the string")
     print(f"of {d} places    wrong characters    pairs of names")
     for places in range(1, d + 1):
         print(f"{places:11} {wrong.count(places):19} {pairs.count(places) / len(pairs):17.1%}")
