@@ -1,7 +1,7 @@
 """Random vectors that tell interchangeable tokens apart, unique where the sampling set is finite.
 
 Paper, section "Random embedding generation" and Table "Comparison of random vector generation
-methods". Three methods:
+methods". Three methods, and one of ours:
 
     normal               every component from N(0, 1)                    continuous
     neighboring_points   components in {-1, 0, 1}, not all of them 0      3**d - 1 vectors
