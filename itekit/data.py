@@ -129,15 +129,13 @@ def encode_texts(texts: Sequence[str], vocabulary: Vocabulary) -> Tensor:
     return torch.from_numpy(tokens)
 
 
-def by_appearance(pair: Pair) -> Pair:
-    """A propositional problem, its label's literals in the order of the formula (ours).
+def by_name(pair: Pair) -> Pair:
+    """A propositional problem, its label's literals sorted by name.
 
-    A proposition that the formula names first comes first. So the label of a renamed problem is the
-    renamed label, letter by letter, which it is not where literals are sorted by name.
+    Then the label of a renamed problem need not be the renamed label, letter by letter.
     """
     formula, label = pair
-    literals = [label[i : i + 2] for i in range(0, len(label), 2)]
-    return formula, "".join(sorted(literals, key=lambda literal: formula.index(literal[0])))
+    return formula, "".join(sorted(label[i : i + 2] for i in range(0, len(label), 2)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,8 +210,8 @@ def _epoch(stream: PairStream, epoch: int) -> np.ndarray:
 
 def problems(experiment: Experiment, pairs: Sequence[Pair], vocabulary: Vocabulary) -> Problems:
     """Problems as the experiment has them: renamed or reordered where it says so, and packed."""
-    if getattr(experiment, "label_order", "name") == "appearance":
-        pairs = [by_appearance(pair) for pair in pairs]
+    if experiment.task == "propositional" and experiment.label_order == "name":
+        pairs = [by_name(pair) for pair in pairs]
     if experiment.canonical:
         names = vocabulary.interchangeable[0]
         pairs = [canonical_renaming("".join(p), names, names).apply_pair(*p) for p in pairs]

@@ -14,16 +14,18 @@ Experiment with Limited Dataset"): -limited has a tenth of the problems and of t
     without-f_bn, without-adacos, without-adacos-f_fn    its ablations
     neighboring-points-16                                its other sampling set (copying)
     randomized-positions[-BASELINE]     trained at random positions (Ruoss et al. 2023; ours)
-    symbol-invariant                    a stream for each symbol (Işık and Li 2026)
-    converted, longer-converted         the same, begun with the weights of plain or longer-plain;
-                                        a third of the steps
-    continued-METHOD                    the same steps after longer[-METHOD]: a control
+    symbol-invariant                    a stream for each symbol (Işık and Li 2026); each step
+                                        takes three times as long: in propositional logic a third
+                                        of the steps
+    converted, longer-converted         the same, begun with the weights of plain or longer-plain:
+                                        4,000 steps, in LTL 1,000
+    continued-METHOD                    so many more steps of METHOD (in LTL of longer): a control
     per-sample                          a random part for each problem of a batch (ours)
     smallest-set                        per-sample, with the smallest set that holds all names
     per-sample-METHOD-D                 per-sample, with other sampling sets (LTL)
     canonical[-proposed]                problems renamed by first appearance (ours)
-    by-appearance[-BASELINE]            propositional labels in the order of the formula (ours)
-    longer[-METHOD]                     three times the steps, labels as by-appearance (ours)
+    by-name                             propositional labels sorted by name
+    longer[-METHOD]                     LTL in three times the steps (ours)
     many-names[-alpha-renaming]         LTL with 20 propositions in the vocabulary (ours)
     names-N[-alpha-renaming]            the same with N (ours)
     names-200-longer[-alpha-renaming]   three times the steps, proposed as smallest-set
@@ -243,8 +245,8 @@ class LogicExperiment(Experiment):
         renamed, variants: for alpha-covariance, problems of each number of propositions at most,
             and renamings of each of them at most.
         canonical: rename problems by first appearance in the formula; undone in the answers.
-        label_order: the order of the literals in propositional labels: by "name", as the sets
-            have them, or by first "appearance" in the formula.
+        label_order: of the literals in propositional labels: by first "appearance" in the formula,
+            as the sets have them, or sorted by "name".
     """
 
     task: str = "ltl"
@@ -371,23 +373,22 @@ for _count in (60, 200):
 _LTL_ONLY["names-200-longer"] = _LTL_ONLY["names-200"] | {"times": 3, "per_sample": True}
 _LTL_ONLY["names-200-longer-alpha-renaming"] = _LTL_ONLY["names-200-alpha-renaming"] | {"times": 3}
 _PROP_ONLY = {
-    "symbol-invariant": {"embedding": _E("invariant"), "of_model": {"aggregation": "both"}},
-    "by-appearance": _PROPOSED | {"label_order": "appearance"},
-    "by-appearance-plain": {"embedding": _LEARNED, "label_order": "appearance"},
-    "by-appearance-alpha-renaming": {"embedding": _ALPHA, "label_order": "appearance"},
+    "symbol-invariant": _INVARIANT | {"of_model": {"aggregation": "both"}, "times": 1 / 3},
+    "by-name": _PROPOSED | {"label_order": "name"},
 }
+_PROP_ONLY["converted"] = _PROP_ONLY["symbol-invariant"] | {"start": "prop/plain", "times": 1 / 9}
 _LONGER = ("proposed", "plain", "full-vocabulary", "alpha-renaming", "symbol-invariant")
 for _method in (*_LONGER, "smallest-set"):
     _name = "longer" if _method == "proposed" else f"longer-{_method}"
     _LTL_ONLY[_name] = _LOGIC[_method] | {"times": 3}
-    _PROP_ONLY[_name] = (_LOGIC | _PROP_ONLY)[_method] | {"times": 3, "label_order": "appearance"}
-for _family, _of in (("ltl", _LTL_ONLY), ("prop", _PROP_ONLY)):
-    for _method in ("proposed", "plain", "alpha-renaming"):
-        _name = "longer" if _method == "proposed" else f"longer-{_method}"
-        _more = {"times": 1 / 3, "start": f"{_family}/{_name}"}
-        _of[f"continued-{_method}"] = _of[_name] | _more
-    _more = {"times": 1 / 3, "start": f"{_family}/longer-plain"}
-    _of["longer-converted"] = _of["longer-symbol-invariant"] | _more
+for _method in ("proposed", "plain", "alpha-renaming"):
+    _name = "longer" if _method == "proposed" else f"longer-{_method}"
+    _more = {"times": 1 / 3, "start": f"ltl/{_name}"}
+    _LTL_ONLY[f"continued-{_method}"] = _LTL_ONLY[_name] | _more
+    _more = {"times": 1 / 9, "start": f"prop/{_method}"}
+    _PROP_ONLY[f"continued-{_method}"] = _LOGIC[_method] | _more
+_more = {"times": 1 / 3, "start": "ltl/longer-plain"}
+_LTL_ONLY["longer-converted"] = _LTL_ONLY["longer-symbol-invariant"] | _more
 _OTHER_DATA = {name: _LOGIC[name] for name in ("proposed", "plain", "alpha-renaming", "canonical")}
 _OTHER_DATA["alpha-renaming"] = _LOGIC["alpha-renaming"] | {"known_names": True}
 _LIMITED = {name: settings | {"times": 0.1} for name, settings in _OTHER_DATA.items()}
@@ -442,7 +443,7 @@ _FEW |= {"draws": 2, "training": _SMOKE, "model": _TREE}
 _LTL_LAB = _T(3000, 256, warmup=300, validate_every=500, checkpoint_every=100)
 _LTL_PAPER = {"training": _T(52_000, 768), "model": replace(_TREE, d_model=128, layers=8)}
 _LTL_PAPER["model"] = replace(_LTL_PAPER["model"], heads=8, d_ff=1024)
-_PROP_LAB = _T(12_000, 64, warmup=500, log_every=100)
+_PROP_LAB = _T(36_000, 64, warmup=500, log_every=100)
 _PROP_PAPER = {"training": _T(50_000, 1024), "model": replace(_TREE, d_model=132, layers=6)}
 _PROP_PAPER["model"] = replace(_PROP_PAPER["model"], heads=6, d_ff=512)
 _LOGIC_SIZES = {
@@ -483,7 +484,8 @@ def experiment(
         kind, settings = CopyingExperiment, settings | _COPYING_SIZES[family][scale] | override
     else:
         task, source, limit = _LOGIC_FAMILIES[family]
-        settings |= {"task": task, "set": source, "limit": limit}
+        order = "appearance" if task == "propositional" else "name"
+        settings |= {"task": task, "set": source, "limit": limit, "label_order": order}
         kind, settings = LogicExperiment, settings | _LOGIC_SIZES[task][scale] | override
     made = kind(**settings | {"model": replace(settings.get("model", ModelConfig()), **of_model)})
     training = made.training

@@ -15,7 +15,7 @@ from itekit.data import (
     CopyingStream,
     PairStream,
     Problems,
-    by_appearance,
+    by_name,
     copying_batch,
     encode_texts,
     problems,
@@ -25,6 +25,7 @@ from itekit.datasets.sets import read_set
 from itekit.experiments import LOGIC_NAMES, experiment
 from itekit.logic.truth_tables import parse_assignment
 from itekit.tasks.copying import CopyingData
+from itekit.tasks.propositional import solve
 from itekit.vocabulary import (
     UnknownTokenError,
     Vocabulary,
@@ -118,12 +119,24 @@ def test_canonical_problems_are_the_same_problems_renamed():
 
 
 @given(st.permutations("abc"))
-def test_labels_by_appearance_commute_with_renaming(names):
+def test_labels_by_name_are_the_same_assignments_and_do_not_follow_a_renaming(names):
     r = Renaming(dict(zip("abc", names, strict=True)))
-    for pair in read_set("prop35", "smoke")["train"][:20]:
-        ordered = by_appearance(pair)
-        assert parse_assignment(ordered[1]) == parse_assignment(pair[1])
-        assert by_appearance(r.apply_pair(*pair)) == r.apply_pair(*ordered)
+    for formula, label in read_set("prop35", "smoke")["train"][:20]:
+        assert solve(r(formula)) == r(label)
+        _, by_names = by_name((r(formula), r(label)))
+        assert parse_assignment(by_names) == parse_assignment(r(label))
+        assert list(by_names[::2]) == sorted(r(label)[::2])
+    assert by_name(("^b^ac", solve("^b^ac"))) == ("^b^ac", "a0b0c1")
+
+
+def test_a_network_by_name_trains_on_the_sorted_labels():
+    pairs = read_set("prop35", "smoke")["train"]
+    made, sorted_ = (experiment(f"prop/{name}", "smoke") for name in ("proposed", "by-name"))
+    as_they_are, by_names = (problems(e, pairs, e.vocabulary) for e in (made, sorted_))
+    expected = Problems.of([by_name(pair) for pair in pairs], made.vocabulary)
+    assert torch.equal(by_names.targets, expected.targets)
+    assert torch.equal(as_they_are.targets, Problems.of(pairs, made.vocabulary).targets)
+    assert not torch.equal(as_they_are.targets, by_names.targets)
 
 
 @given(st.integers(0, 2**32))
@@ -198,9 +211,3 @@ def test_a_preset_trains_on_the_set_it_names(name):
     read = stream(made)
     names = set(read.problems.sources.unique().tolist()) & set(made.vocabulary.class_ids(0))
     assert len(names) == 3 if made.propositions == 3 else len(names) > 3
-
-
-def test_labels_in_the_order_of_the_formula_are_other_labels_of_the_same_formulas():
-    read, usual = (stream(experiment(f"prop/{v}", "smoke")) for v in ("by-appearance", "proposed"))
-    assert torch.equal(read.problems.sources, usual.problems.sources)
-    assert not torch.equal(read.problems.targets, usual.problems.targets)

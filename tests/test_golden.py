@@ -1,4 +1,4 @@
-"""Golden answers: what the shipped networks said before the redesign, and must go on saying.
+"""Golden answers: what shipped networks said when they were shipped, and must go on saying.
 
 tests/golden.json holds, for six shipped checkpoints, some logits, greedy and beam answers and their
 verdicts, and the verdicts over a part of the LTL grid, all in float32 on a CPU.

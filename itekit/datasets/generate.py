@@ -201,6 +201,8 @@ def _publish(
             histograms["propositions"][len(set(tokens) - ARITY.keys())] += 1
             histograms["label_length"][len(split(label))] += 1
     manifest = {key: getattr(recipe, key) for key in ("name", "scale", "seed", "task")}
+    if recipe.task == "propositional":
+        manifest["label_order"] = "first appearance in the formula"
     manifest |= {
         "derivation" if isinstance(recipe, Derivation) else "recipe": asdict(recipe),
         "files": files,

@@ -11,13 +11,16 @@ do tautologies, whose label would be empty. Two methods answer the same question
     fast    truth tables, or the solver where there are many propositions. Its label is
             `truth_tables.prime_implicant`, fixed by the formula alone.
 
+A label lists its propositions in the order in which the formula first names them, so that the label
+of a renamed formula is the renamed label, letter by letter (ours).
+
 Verdicts do not depend on the method. Formulas and assignments are prefix text
 (`itekit.logic.formulas`), or sequences of tokens.
 """
 
 from itekit.logic import aiger_bridge, truth_tables
 from itekit.logic.formulas import PROPOSITIONAL, FormulaError, Text, from_tokens, read_tokens
-from itekit.logic.truth_tables import parse_assignment, sorted_assignment
+from itekit.logic.truth_tables import Assignment, parse_assignment
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID
 
 METHODS = ("fast", "aiger")
@@ -25,24 +28,26 @@ UNSATISFIABLE, TAUTOLOGY, CONTINGENT = "unsatisfiable", "tautology", "contingent
 
 
 def solve(formula: Text, method: str = "fast") -> str | None:
-    """The label of a formula, sorted by name; None if it has none (`classify` says why).
+    """The label of a formula; None if it has none (`classify` says why).
 
     Method "aiger" gives a tautology a label too where the solver's core happens not to be empty,
     as in the authors' data. FormulaError if `formula` is none; ValueError for another method.
     """
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}: expected one of {', '.join(METHODS)}")
+    tokens, names = _read(formula)
     if method == "fast":
-        label = _implicant(formula)
-        return sorted_assignment(label).text() if label else None
-    tree = from_tokens(read_tokens(formula, PROPOSITIONAL))
-    model = aiger_bridge.model(tree)
-    return None if model is None else aiger_bridge.core(tree, model).text() or None
+        found = _implicant(tokens, names)
+    else:
+        tree = from_tokens(tokens)
+        model = aiger_bridge.model(tree)
+        found = model and aiger_bridge.core(tree, model).as_dict()
+    return Assignment(tuple((n, found[n]) for n in names if n in found)).text() if found else None
 
 
 def classify(formula: Text) -> str:
     """Whether a formula is UNSATISFIABLE, a TAUTOLOGY, or neither: CONTINGENT (FormulaError)."""
-    label = _implicant(formula)
+    label = _implicant(*_read(formula))
     return UNSATISFIABLE if label is None else CONTINGENT if label else TAUTOLOGY
 
 
@@ -78,9 +83,8 @@ def _read(formula: Text) -> tuple[Text, list[str]]:
     return tokens, [name for name in dict.fromkeys(tokens) if name not in PROPOSITIONAL.by_token]
 
 
-def _implicant(formula: Text) -> dict[str, bool] | None:
+def _implicant(tokens: Text, names: list[str]) -> dict[str, bool] | None:
     """The prime implicant of which the fast label is made."""
-    tokens, names = _read(formula)
     if len(names) <= truth_tables.LARGEST:
         return truth_tables.prime_implicant(tokens, names)
     return aiger_bridge.prime_implicant(from_tokens(tokens))

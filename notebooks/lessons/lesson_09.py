@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from IPython.display import Markdown
 
 from itekit.alpha import Renaming, used_tokens
-from itekit.data import Pair
+from itekit.data import Pair, by_name
 from itekit.decoding import Solver
 from itekit.logic import truth_tables
 from itekit.logic.formulas import PROPOSITIONAL, to_prefix
@@ -58,12 +58,12 @@ class NamesPanel(Panel):
     """A formula over a, b and c, and an order of names for its propositions.
 
     It shows the problem, both labels, and the answers of networks, with and without names.
-    `by_appearance` takes a formula and a label.
+    `by_name` sorts the literals of a label.
     """
 
-    def __init__(self, networks: Mapping[str, Network], by_appearance: Callable, formula: str):
+    def __init__(self, networks: Mapping[str, Network], by_name: Callable, formula: str):
         self.askers = {name: solver(one) for name, one in networks.items()}
-        self.by_appearance = by_appearance
+        self.by_name = by_name
         self.formula = typed(formula, "formula", "32em")
         orders = {" ".join(order): order for order in permutations(NAMES)}
         self.order = widgets.ToggleButtons(options=orders, **look(f"{' '.join(MARKS)} are"))
@@ -83,10 +83,7 @@ class NamesPanel(Panel):
             raise ValueError("always true or always false: there is no label")
         head = "<b>with names</b>", "<b>without names</b>", "<b>says py-aiger</b>"
         rows = [("", *head), ("formula", formula, marks(formula), "")]
-        answers = {
-            "label, by name": label,
-            "label, by appearance": self.by_appearance(formula, label),
-        }
+        answers = {"label, by appearance": label, "label, by name": self.by_name(label)}
         answers |= {
             f"network {name}": one.answers([formula])[0] for name, one in self.askers.items()
         }
@@ -96,42 +93,40 @@ class NamesPanel(Panel):
         return html_table(rows, "th")
 
 
-def results_table(*orders_and_variants: tuple[str, str]) -> Markdown:
-    """A row for each (what the labels are sorted by, variant) that has a result; per cent."""
+def results_table(*variants: str) -> Markdown:
+    """A row for each variant that has a result; per cent."""
     rows = []
-    for order, variant in orders_and_variants:
+    for variant in variants:
         one = shipped(f"prop/{variant}")
         if one is None:
             continue
-        method = variant.removeprefix("by-appearance").removeprefix("longer").lstrip("-")
         cells = []
         for column in COLUMNS:
             rate, paper = our_rate(one, column), paper_cell(f"prop/{variant}", column)
             told = "–" if rate is None else f"{100 * rate:.1f}"
             cells.append(told if paper is None else f"{told} (paper {100 * paper:.1f})")
-        rows.append([order, method or "proposed", f"{one['trained']['steps']:,}", *cells])
-    head = ("labels sorted", "network", "steps", *COLUMNS.values())
+        rows.append([variant, f"{one['trained']['steps']:,}", *cells])
+    head = ("network", "steps", *COLUMNS.values())
     return Markdown(markdown_table(head, rows))
 
 
 def curves_figure(methods: Sequence[str] = METHODS[:3]) -> None:
     """Held-out tokens right against steps; a colour for each method, dotted with labels by name."""
     figure, told = go.Figure(), []
-    for dash, order in (("solid", "appearance"), ("dot", "name")):
-        for method in methods:
-            parts = ["by-appearance"] * (order == "appearance") + [method] * (method != "proposed")
-            records = load_log(f"prop/{'-'.join(parts) or method}", "lab")
-            points = {
-                r["step"]: r["validation_accuracy"] for r in records if "validation_loss" in r
-            }
-            line = {"color": look_of(METHODS.index(method))[0], "dash": dash, "width": 2.5}
-            name, (*x,), (*y,) = f"{method}, by {order}", points, points.values()
-            figure.add_scatter(x=x, y=y, name=name, mode="lines+markers", line=line)
-            told.append(f"{name} {y[0]:.0%} to {y[-1]:.0%}")
+    for variant in (*methods, "by-name"):
+        method = variant if variant in methods else "proposed"
+        records = load_log(f"prop/{variant}", "lab")
+        points = {r["step"]: r["validation_accuracy"] for r in records if "validation_loss" in r}
+        dash = "solid" if variant == method else "dot"
+        line = {"color": look_of(METHODS.index(method))[0], "dash": dash, "width": 2.5}
+        name = f"{method}, by {'appearance' if variant == method else 'name'}"
+        (*x,), (*y,) = points, points.values()
+        figure.add_scatter(x=x, y=y, name=name, mode="lines+markers", line=line)
+        told.append(f"{name} {y[0]:.0%} to {y[-1]:.0%}")
     figure.update_xaxes(title_text="step")
     figure.update_yaxes(title_text="held-out tokens right", tickformat=".0%")
     style(figure, title="Learning with labels by appearance and by name", width=860, height=400)
-    show(figure, alt=f"Held-out tokens right, from 1,000 to 12,000 steps: {'; '.join(told)}.")
+    show(figure, alt=f"Held-out tokens right, from 1,000 to 36,000 steps: {'; '.join(told)}.")
 
 
 def literals_figure(test: Sequence[Pair], judged: Mapping[str, Sequence[str]]) -> None:
@@ -250,9 +245,10 @@ def _problems(rng):
         for names in rng.sample([*permutations(NAMES)], rng.randint(1, 4)):
             renamed = Renaming(dict(zip(NAMES, names, strict=True)))(formula)
             pairs += [(renamed, solve(renamed))]
-    return (pairs,) if all(label for _, label in pairs) else None
+    return ([by_name(pair) for pair in pairs],) if all(label for _, label in pairs) else None
 
 
+# Labels by name.
 EXAMPLE = [("^a^bc", "a0b0c1"), ("^b^ac", "a0b0c1"), ("^c^ab", "a0b1c0"), ("&ab", "a1b1")]
 check_at_best = Exercise("at_best", _at_best, many(60, _problems, (EXAMPLE,)))
 check_at_best.mistakes = {
