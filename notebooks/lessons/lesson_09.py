@@ -105,9 +105,8 @@ def results_table(*variants: str) -> Markdown:
             rate, paper = our_rate(one, column), paper_cell(f"prop/{variant}", column)
             told = "–" if rate is None else f"{100 * rate:.1f}"
             cells.append(told if paper is None else f"{told} (paper {100 * paper:.1f})")
-        rows.append([variant, f"{one['trained']['steps']:,}", *cells])
-    head = ("network", "steps", *COLUMNS.values())
-    return Markdown(markdown_table(head, rows))
+        rows.append([variant, *cells])
+    return Markdown(markdown_table(("network", *COLUMNS.values()), rows))
 
 
 def curves_figure(methods: Sequence[str] = METHODS[:3]) -> None:

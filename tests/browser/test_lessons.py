@@ -48,7 +48,7 @@ def propositional_logic(lesson):
     assert "^" in panel.type("a & (b", "formula")
     panel.type("&ab", "formula")
     names = lesson.panel("NamesPanel(")
-    assert "▲0■1●0" in names.press("c a b")  # the label by name
+    assert "▲0■0●1" in names.press("c a b")  # the label by name
     assert "c0a1" in names.type("a ^ b", "formula")
 
 
