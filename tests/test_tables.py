@@ -173,7 +173,7 @@ def test_what_the_findings_say():
     assert findings(formula_of("&a!a"), Assignment())["label"].endswith("unsatisfiable")
     assert findings(formula_of("&&&abcd"), Assignment())["verdict"].endswith("and 9 more")
     longer = findings(formula_of("^ ab c"), Assignment((("ab", True), ("c", False))))
-    assert longer["label"] == "c 1 ab 0" and "(^ ab c, 3 tokens)" in longer["formula"]
+    assert longer["label"] == "ab 0 c 1" and "(^ ab c, 3 tokens)" in longer["formula"]
     formula = formula_of("&" * 20 + "abcdefghijklmnopqrstu")
     with pytest.raises(ValueError, match="21 propositions are left free, at most 20"):
         findings(formula, Assignment())
