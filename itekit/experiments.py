@@ -14,12 +14,11 @@ Experiment with Limited Dataset"): -limited has a tenth of the problems and of t
     without-f_bn, without-adacos, without-adacos-f_fn    its ablations
     neighboring-points-16                                its other sampling set (copying)
     randomized-positions[-BASELINE]     trained at random positions (Ruoss et al. 2023; ours)
-    symbol-invariant                    a stream for each symbol (Işık and Li 2026); each step
-                                        takes three times as long: in propositional logic a third
-                                        of the steps
-    converted, longer-converted         the same, begun with the weights of plain or longer-plain:
-                                        4,000 steps, in LTL 1,000
-    continued-METHOD                    so many more steps of METHOD (in LTL of longer): a control
+    symbol-invariant                    a stream for each symbol (Işık and Li 2026); its steps take
+                                        three times as long: in propositional logic a third of them
+    converted, longer-converted         the same, begun with the weights of plain or longer-plain,
+                                        in a ninth of their steps (ltl/converted: a third)
+    continued-METHOD                    as many more steps of METHOD (in LTL of longer): a control
     per-sample                          a random part for each problem of a batch (ours)
     smallest-set                        per-sample, with the smallest set that holds all names
     per-sample-METHOD-D                 per-sample, with other sampling sets (LTL)
