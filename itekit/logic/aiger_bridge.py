@@ -10,7 +10,7 @@ data set made with them cannot be made again.
 """
 
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import aiger
@@ -18,7 +18,7 @@ from aiger_sat import SolverWrapper
 from pysat.solvers import Glucose4
 
 from itekit.logic.formulas import ARITY, Formula, fold
-from itekit.logic.truth_tables import Assignment
+from itekit.logic.truth_tables import Assignment, sorted_assignment
 
 _OPERATORS = {
     "1": lambda: aiger.atom(True),
@@ -47,17 +47,18 @@ def _solver(expression: aiger.BoolExpr) -> Iterator[SolverWrapper]:
         yield wrapper
 
 
-def model(formula: Formula) -> dict[str, bool] | None:
+def model(formula: Formula) -> Assignment | None:
     """An assignment that makes the formula true, what does not matter left out; None if none."""
     with _solver(to_aiger(formula)) as solver:
-        return solver.get_model()
+        found = solver.get_model()
+    return None if found is None else sorted_assignment(found)  # their order decides the core
 
 
-def core(formula: Formula, values: Mapping[str, bool]) -> dict[str, bool]:
+def core(formula: Formula, assignment: Assignment) -> Assignment:
     """Of an assignment that implies the formula, the literals with which the solver proves it."""
     with _solver(~to_aiger(formula)) as solver:
-        solver.is_sat(assumptions=values)  # it is not; the core says why
-        return solver.get_unsat_core()
+        solver.is_sat(assumptions=assignment.as_dict())  # it is not; the core says why
+        return sorted_assignment(solver.get_unsat_core())
 
 
 def implied_by(formula: Formula, assignment: Assignment) -> bool:

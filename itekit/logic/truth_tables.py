@@ -84,6 +84,11 @@ class Assignment:
         return " ".join(self.tokens())
 
 
+def sorted_assignment(values: Mapping[str, bool]) -> Assignment:
+    """In the order of the names a, b, ..., z, aa, ab, ..., as the paper's labels have it."""
+    return Assignment(tuple(sorted(values.items(), key=lambda item: (len(item[0]), item[0]))))
+
+
 def parse_assignment(text: Text, *, propositions: Names = None) -> Assignment:
     """The assignment that the text stands for; FormulaError for what is none."""
     text = join(text)

@@ -41,7 +41,7 @@ def solve(formula: Text, method: str = "fast") -> str | None:
     else:
         tree = from_tokens(tokens)
         model = aiger_bridge.model(tree)
-        found = model and aiger_bridge.core(tree, model)
+        found = model and aiger_bridge.core(tree, model).as_dict()
     return Assignment(tuple((n, found[n]) for n in names if n in found)).text() if found else None
 
 
