@@ -15,19 +15,17 @@ Experiment with Limited Dataset"): -limited has a tenth of the problems and of t
     neighboring-points-16                                its other sampling set (copying)
     randomized-positions[-BASELINE]     trained at random positions (Ruoss et al. 2023; ours)
     symbol-invariant                    a stream for each symbol (Işık and Li 2026); its steps take
-                                        three times as long: in propositional logic a third of them
-    converted, longer-converted         the same, begun with the weights of plain or longer-plain,
-                                        in a ninth of their steps (ltl/converted: a third)
-    continued-METHOD                    as many more steps of METHOD (in LTL of longer): a control
-    per-sample                          a random part for each problem of a batch (ours)
-    smallest-set                        per-sample, with the smallest set that holds all names
-    per-sample-METHOD-D                 per-sample, with other sampling sets (LTL)
-    canonical[-proposed]                problems renamed by first appearance (ours)
+                                        three times as long: in the logics a third of them
+    converted                           the same, begun with the weights of plain, in a ninth
+    continued-METHOD                    a ninth more steps of METHOD: a control
+    smallest-set                        a random part for each problem of a batch, from the
+                                        smallest set that holds all names (ours)
+    canonical-proposed                  problems renamed by first appearance (ours)
     by-name                             propositional labels sorted by name
-    longer[-METHOD]                     LTL in three times the steps (ours)
-    many-names[-alpha-renaming]         LTL with 20 propositions in the vocabulary (ours)
-    names-N[-alpha-renaming]            the same with N (ours)
-    names-200-longer[-alpha-renaming]   three times the steps, proposed as smallest-set
+    names-N[-alpha-renaming]            LTL with N propositions in the vocabulary, proposed as
+                                        smallest-set (ours)
+    short-METHOD                        LTL in a third of the steps: what patience changes (ours)
+    short-SET-D                         per-sample, with another sampling set
 """
 
 import dataclasses
@@ -345,50 +343,42 @@ NAMES_AXIS = (30, 100, 300, 1000, 3000)  # N of copying-names-N
 _LOGIC = _models("hypercube_vertices", 5)
 _PROPOSED, _NO_F_FN = _LOGIC["proposed"], _E("dual_part", "hypercube_vertices", 5, f_fn=False)
 _LOGIC |= {
-    "symbol-invariant": _INVARIANT,
     "without-adacos": _PROPOSED | {"adacos": False},
     "without-adacos-f_fn": {
         "embedding": _NO_F_FN,
         "adacos": False,
         "of_model": {"normalize_features": False},
     },
-    "per-sample": _PROPOSED | {"per_sample": True},
     "smallest-set": _SMALLEST | {"per_sample": True},
-    "canonical": {"embedding": _LEARNED, "canonical": True},
     "canonical-proposed": _PROPOSED | {"canonical": True},
 }
-_LTL_ONLY = {
-    "many-names": _PROPOSED | {"test_propositions": 20},
-    "many-names-alpha-renaming": {"embedding": _ALPHA, "test_propositions": 20},
-    "converted": _INVARIANT | {"start": "ltl/plain", "times": 1 / 3},
-}
-_SETS = {"hypercube_vertices": 16, "neighboring_points": 8, "normal": 8, "far_apart": 8}
-for _method, _d_beta in _SETS.items():
+
+
+def _of_family(family: str, aggregation: str) -> dict[str, dict]:
+    """The symbol-invariant variants of a logic, and the controls of the converted one."""
+    streams = _INVARIANT | {"of_model": {"aggregation": aggregation}}
+    found = {"symbol-invariant": streams | {"times": 1 / 3}}
+    found["converted"] = streams | {"times": 1 / 9, "start": f"{family}/plain"}
+    for method in ("proposed", "plain", "alpha-renaming"):
+        more = {"times": 1 / 9, "start": f"{family}/{method}"}
+        found[f"continued-{method}"] = _LOGIC[method] | more
+    return found
+
+
+_LTL_ONLY, _PROP_ONLY = _of_family("ltl", "encoder"), _of_family("prop", "both")
+_PROP_ONLY["by-name"] = _PROPOSED | {"label_order": "name"}
+for _count in (20, 60, 200):
+    _names = {"test_propositions": _count}
+    _LTL_ONLY[f"names-{_count}"] = _LOGIC["smallest-set"] | _names
+    _LTL_ONLY[f"names-{_count}-alpha-renaming"] = _LOGIC["alpha-renaming"] | _names
+_TRIED = ("proposed", "alpha-renaming", "smallest-set", "canonical-proposed")
+_TRIED = {name: _LOGIC[name] for name in _TRIED}
+_TRIED["per-sample"] = _PROPOSED | {"per_sample": True}
+for _method, _d_beta in (("hypercube_vertices", 16), ("normal", 8), ("far_apart", 8)):
     _part = {"embedding": _E("dual_part", _method, _d_beta), "per_sample": True}
-    _LTL_ONLY[f"per-sample-{_method.replace('_', '-')}-{_d_beta}"] = _part
-for _count in (60, 200):
-    _LTL_ONLY[f"names-{_count}"] = _SMALLEST | {"test_propositions": _count}
-    _LTL_ONLY[f"names-{_count}-alpha-renaming"] = {"embedding": _ALPHA, "test_propositions": _count}
-_LTL_ONLY["names-200-longer"] = _LTL_ONLY["names-200"] | {"times": 3, "per_sample": True}
-_LTL_ONLY["names-200-longer-alpha-renaming"] = _LTL_ONLY["names-200-alpha-renaming"] | {"times": 3}
-_PROP_ONLY = {
-    "symbol-invariant": _INVARIANT | {"of_model": {"aggregation": "both"}, "times": 1 / 3},
-    "by-name": _PROPOSED | {"label_order": "name"},
-}
-_PROP_ONLY["converted"] = _PROP_ONLY["symbol-invariant"] | {"start": "prop/plain", "times": 1 / 9}
-_LONGER = ("proposed", "plain", "full-vocabulary", "alpha-renaming", "symbol-invariant")
-for _method in (*_LONGER, "smallest-set"):
-    _name = "longer" if _method == "proposed" else f"longer-{_method}"
-    _LTL_ONLY[_name] = _LOGIC[_method] | {"times": 3}
-for _method in ("proposed", "plain", "alpha-renaming"):
-    _name = "longer" if _method == "proposed" else f"longer-{_method}"
-    _more = {"times": 1 / 3, "start": f"ltl/{_name}"}
-    _LTL_ONLY[f"continued-{_method}"] = _LTL_ONLY[_name] | _more
-    _more = {"times": 1 / 9, "start": f"prop/{_method}"}
-    _PROP_ONLY[f"continued-{_method}"] = _LOGIC[_method] | _more
-_more = {"times": 1 / 3, "start": "ltl/longer-plain"}
-_LTL_ONLY["longer-converted"] = _LTL_ONLY["longer-symbol-invariant"] | _more
-_OTHER_DATA = {name: _LOGIC[name] for name in ("proposed", "plain", "alpha-renaming", "canonical")}
+    _TRIED[f"{_method.replace('_', '-')}-{_d_beta}"] = _part
+_LTL_ONLY |= {f"short-{name}": settings | {"times": 1 / 3} for name, settings in _TRIED.items()}
+_OTHER_DATA = {name: _LOGIC[name] for name in ("proposed", "plain", "alpha-renaming")}
 _OTHER_DATA["alpha-renaming"] = _LOGIC["alpha-renaming"] | {"known_names": True}
 _LIMITED = {name: settings | {"times": 0.1} for name, settings in _OTHER_DATA.items()}
 
@@ -439,7 +429,7 @@ _LAB = {"propositions": 3, "test_propositions": 6, "samples": 2000, "renamed": 4
 _LAB["model"] = replace(_TREE, layers=4, d_ff=256, dropout=0.05)
 _FEW = {"propositions": 3, "test_propositions": 5, "samples": 8, "renamed": 2, "variants": 6}
 _FEW |= {"draws": 2, "training": _SMOKE, "model": _TREE}
-_LTL_LAB = _T(3000, 256, warmup=300, validate_every=500, checkpoint_every=100)
+_LTL_LAB = _T(9000, 256, warmup=300, validate_every=500, checkpoint_every=100)
 _LTL_PAPER = {"training": _T(52_000, 768), "model": replace(_TREE, d_model=128, layers=8)}
 _LTL_PAPER["model"] = replace(_LTL_PAPER["model"], heads=8, d_ff=1024)
 _PROP_LAB = _T(36_000, 64, warmup=500, log_every=100)

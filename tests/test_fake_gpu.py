@@ -26,7 +26,7 @@ NETWORKS = {
     "copying": tiny_network,
     "alpha-renaming": lambda: tiny_network("copying-5-10/alpha-renaming"),
     "cross-entropy": lambda: Network(replace(tiny_network().experiment, adacos=False)),
-    "logic": lambda: tiny_logic_network("ltl/per-sample"),
+    "logic": lambda: tiny_logic_network("ltl/smallest-set"),
 }
 autocast = torch.autocast
 

@@ -115,7 +115,7 @@ def test_a_killed_run_resumes_with_the_same_losses_and_weights(whole, tmp_path):
     ("name", "precision"),
     [
         ("copying-5-10/randomized-positions", "float32"),
-        ("ltl/per-sample", "float32"),
+        ("ltl/smallest-set", "float32"),
         ("prop-perturbed/plain", "bfloat16"),
     ],
 )
@@ -350,7 +350,7 @@ def test_every_variant_trains_all_its_parameters(variant):
 
 
 def test_a_matrix_for_each_sequence_gives_what_each_matrix_gives():
-    network = tiny_logic_network("ltl/per-sample")
+    network = tiny_logic_network("ltl/smallest-set")
     batch = stream(network.experiment).batch(0)
     U = network.embedding.matrix(network.experiment.vocabulary, seeded(), count=len(batch.source))
     assert not torch.equal(U[0], U[1])
