@@ -25,7 +25,7 @@ Experiment with Limited Dataset"): -limited has a tenth of the problems and of t
     names-N[-alpha-renaming]            LTL with N propositions in the vocabulary, proposed as
                                         smallest-set (ours)
     short-METHOD                        LTL in a third of the steps: what patience changes (ours)
-    short-SET-D                         per-sample, with another sampling set
+    short-per-sample, short-SET-D       a random part for each problem; another sampling set
 """
 
 import dataclasses
