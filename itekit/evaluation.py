@@ -37,7 +37,7 @@ from itekit.random_vectors import seeded
 from itekit.tasks.copying import edit_distances
 from itekit.tasks.verdicts import EXACT, GOOD, INVALID, VERDICTS
 from itekit.training import Network
-from itekit.vocabulary import Vocabulary
+from itekit.vocabulary import Vocabulary, logic_vocabulary
 from itekit.workers import check_all
 
 COPIED = {"cpu": 2**14, "cuda": 2**20}  # strings × length copied at once: what fits a cache
@@ -247,7 +247,8 @@ def evaluate_logic(network: Network, keep: Path | None = None, progress: bool = 
     def generalization() -> dict:
         name, pairs, solver, _ = chosen("-generalization", made.readable_vocabulary)
         judged, greedy = both(solver, pairs)
-        tables = judged.grid(made.names, correct_greedy=greedy.good)
+        names = logic_vocabulary(made.task, 26).interchangeable[0]  # those it cannot read too
+        tables = judged.grid(names, correct_greedy=greedy.good)
         return {"generalization": {"set": name} | tables}
 
     def covariances(kind: str, vocabulary: Vocabulary) -> dict:

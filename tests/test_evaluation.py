@@ -208,6 +208,15 @@ def test_ordinary_embeddings_cannot_read_more_propositions(monkeypatch):
     assert Solver(network).answers(["Uad", "a"])[0] == "" and not Solver(network).can_read("Uad")
 
 
+def test_problems_that_a_network_cannot_read_count_with_all_their_propositions(monkeypatch):
+    answering(monkeypatch, ORACLES["ltl"])
+    pairs = [("a", "{a}"), ("&a&b&cd", "&a&b&cd;{1}")]
+    monkeypatch.setattr(evaluation, "read_set", lambda *_: {"test": pairs})
+    for name in ("ltl/plain", "ltl-perturbed/alpha-renaming"):  # 5 names in the grid, and 3
+        grid = evaluate_logic(tiny_logic_network(name), progress=False)["generalization"]
+        assert grid["by_propositions"] == {"1": 1.0, "4": 0.0}
+
+
 def test_the_chosen_draw_has_the_median_loss():
     pairs = read_set("ltl35", "smoke")["test"]
     for name, draws in (("ltl/proposed", 2), ("ltl/plain", 1)):
