@@ -247,8 +247,8 @@ def evaluate_logic(network: Network, keep: Path | None = None, progress: bool = 
     def generalization() -> dict:
         name, pairs, solver, _ = chosen("-generalization", made.readable_vocabulary)
         judged, greedy = both(solver, pairs)
-        names = logic_vocabulary(made.task, 26).interchangeable[0]  # those it cannot read too
-        tables = judged.grid(names, correct_greedy=greedy.good)
+        every = logic_vocabulary(made.task, max(26, len(made.names)))  # what it cannot read too
+        tables = judged.grid(every.interchangeable[0], correct_greedy=greedy.good)
         return {"generalization": {"set": name} | tables}
 
     def covariances(kind: str, vocabulary: Vocabulary) -> dict:

@@ -267,6 +267,7 @@ def test_each_setting_of_the_lesson_chooses_a_way_whose_runs_fit():
         assert re.search("<b>(.+?)</b>", panel.answer.value)[1] == first
     told = text_of(panel)
     assert "once for each symbol" in told and "answers can depend on names" in told
+    assert "ready for 3 names" in told
 
 
 def test_the_panel_of_harmless_changes_asks_every_network_about_every_one():
