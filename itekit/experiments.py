@@ -374,7 +374,8 @@ for _count in (20, 60, 200):
 _TRIED = ("proposed", "alpha-renaming", "smallest-set", "canonical-proposed")
 _TRIED = {name: _LOGIC[name] for name in _TRIED}
 _TRIED["per-sample"] = _PROPOSED | {"per_sample": True}
-for _method, _d_beta in (("hypercube_vertices", 16), ("normal", 8), ("far_apart", 8)):
+_SETS = ("hypercube_vertices", 16), ("normal", 8), ("neighboring_points", 8), ("far_apart", 8)
+for _method, _d_beta in _SETS:
     _part = {"embedding": _E("dual_part", _method, _d_beta), "per_sample": True}
     _TRIED[f"{_method.replace('_', '-')}-{_d_beta}"] = _part
 _LTL_ONLY |= {f"short-{name}": settings | {"times": 1 / 3} for name, settings in _TRIED.items()}
