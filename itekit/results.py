@@ -27,7 +27,6 @@ CHECKPOINTS, RESULTS = ROOT / "data" / "checkpoints", ROOT / "data" / "results"
 PAPER = ROOT / "data" / "paper.json"
 RUNS = ROOT / "runs"
 LOG_RECORDS = 200
-ROPE_BASES = (int(ROPE_BASE), 2_000, 1_000_000)
 COLUMNS = {  # what a row of the paper's tables on logic tells
     "correct": "correct",
     "solved": "of it: about some word",

@@ -22,7 +22,7 @@ SAMPLES = np.array([[20, 10, 5, 0], [0, 20, 20, 1], [0, 0, 20, 20]])
 CORRECT = np.array([[20, 5, 0, 0], [0, 20, 10, 1], [0, 0, 5, 15]])
 AXES = {"lengths": LENGTHS, "propositions": PROPOSITIONS, "title": "t"}
 FROM_3 = {"lengths": range(3, 31), "uniques": range(3, 31)}
-TRAINING = {"training_unique": 5, "training_length": (5, 10)}
+TRAINING = 5, (5, 10)  # unique characters and length
 
 
 def triangle(n: int):
@@ -49,7 +49,7 @@ def corners(box) -> tuple:
 
 def test_heatmap_holds_the_grid_its_axes_and_the_box_of_training():
     grid = triangle(28)
-    figure = plots.edit_distance_heatmap(grid, title="Proposed", **FROM_3, **TRAINING)
+    figure = plots.edit_distance_heatmaps([("Proposed", grid, *TRAINING)], **FROM_3)
     (heatmap,) = traces(figure, type="heatmap")
     np.testing.assert_allclose(np.asarray(heatmap.z, float), grid, atol=1e-4)
     assert list(heatmap.x) == list(heatmap.y) == list(range(3, 31))
@@ -61,21 +61,15 @@ def test_heatmap_holds_the_grid_its_axes_and_the_box_of_training():
     assert [corners(drawn) for drawn in named(figure, "training data")] == [(4.5, 10.5, 2.5, 5.5)]
 
 
-def test_cells_say_their_numbers_where_they_are_legible():
+def test_cells_that_cannot_be_are_hatched():
     grid = [[0.0, 0.26, 12.4], [NAN, 0.26, 12.4], [NAN, NAN, 12.4]]
     axes = {"lengths": [3, 4, 5], "uniques": [3, 4, 5]}
-    figure = plots.edit_distance_heatmap(grid, title="a", **axes, **TRAINING)
-    (heatmap,) = traces(figure, type="heatmap")
-    assert heatmap.text.tolist() == [["0", "0.3", "12"], ["", "0.3", "12"], ["", "", "12"]]
-    (hatch,) = named(figure, "impossible")
+    (hatch,) = named(plots.edit_distance_heatmaps([("a", grid, *TRAINING)], **axes), "impossible")
     assert (hatch.fill, hatch.fillpattern.shape) == ("toself", "/")
     np.testing.assert_array_equal(
         hatch.x, [2.5, 3.5, 3.5, 2.5, 2.5, NAN, 2.5, 4.5, 4.5, 2.5, 2.5, NAN]
     )
     np.testing.assert_array_equal(hatch.y[::6], [3.5, 4.5])
-    axes = {"lengths": range(3, 43), "uniques": range(3, 43)}
-    large = plots.edit_distance_heatmap(triangle(40), title="a", **axes, **TRAINING)
-    assert traces(large, type="heatmap")[0].text is None
 
 
 def test_box_follows_the_cells_of_a_grid_with_a_stride():
@@ -128,7 +122,8 @@ def test_paleness_is_relative_to_the_largest_cell_of_all_panels():
 
 
 def test_lines_hold_the_rates_in_order_and_the_end_of_training():
-    figure = plots.rates_by_propositions({"a": {"10": 0.1, "2": 0.5, "1": 1}}, training=2, title="")
+    rates = {"a": {"10": 0.1, "2": 0.5, "1": 1}}
+    figure = plots.alpha_covariance_lines(rates, paper={}, training=2, title="")
     (line,), (boundary,) = figure.data, figure.layout.shapes
     assert (line.x, line.y) == ((1, 2, 10), (1, 0.5, 0.1))
     assert (boundary.x0, boundary.x1, boundary.layer) == (2.5, 2.5, "below")

@@ -5,11 +5,10 @@ Every function takes arrays and plain lists, and returns a ``plotly.graph_object
 """
 # ruff: noqa: F401  (all names are for those who import them from here)
 
-from itekit.plots.heatmaps import edit_distance_heatmap, edit_distance_heatmaps, rate_heatmaps
+from itekit.plots.heatmaps import edit_distance_heatmaps, rate_heatmaps
 from itekit.plots.lassos import lasso_figure, lasso_table
 from itekit.plots.lines import (
     alpha_covariance_lines,
-    rates_by_propositions,
     rates_with_intervals,
     runtime_figure,
     solved_against_draws,

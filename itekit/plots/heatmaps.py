@@ -30,7 +30,6 @@ Span = int | tuple[int, int]  # (lowest, highest), or one number for "up to it"
 HATCH = {"shape": "/", "fgcolor": "#9A9A9A", "bgcolor": "#F4F4F4", "size": 8, "solidity": 0.2}
 GREEN = {"color": "#2ECC40", "width": 3}
 DASHED = {"color": "#222222", "width": 3, "dash": "6px,4px"}
-MOST_ANNOTATED = 30  # cells a side, beyond which numbers in the cells are too small to read
 ROW, BETWEEN = 24, 80  # pixels of a row of rates, and between panels
 
 
@@ -92,13 +91,6 @@ def _finish(figure: go.Figure, hatched: str, maximum: float, bar: dict) -> None:
     figure.update_layout(legend=BELOW, coloraxis=colours(AMOUNTS, 0, maximum, bar))
 
 
-def cell_text(value: float) -> str:
-    """What a cell says: at most three characters, "0" for exactly zero, nothing for NaN."""
-    if np.isnan(value):
-        return ""
-    return "0" if value == 0 else f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
-
-
 def edit_distance_heatmaps(
     panels: Sequence[tuple[str, Any, Span, Span]],
     *,
@@ -106,7 +98,6 @@ def edit_distance_heatmaps(
     uniques: Any,
     columns: int = 2,
     maximum: float | None = None,
-    annotate: bool = False,
 ) -> go.Figure:
     """Edit-distance heatmaps on one colour scale, `columns` side by side.
 
@@ -116,13 +107,12 @@ def edit_distance_heatmaps(
             box: a pair (lowest, highest) each, or one number for "up to it".
         lengths, uniques: increasing, of the columns [M] and the rows [N].
         maximum: top of the colour scale; None: the largest value, at least 1.
-        annotate: larger cells, with numbers in them up to 30 cells a side.
     """
     axes = rows, across = np.asarray(uniques), np.asarray(lengths)
     grids = np.array([grid for _, grid, *_ in panels], float)
     columns, down = min(columns, len(panels)), -(-len(panels) // columns)
-    room = 620 if annotate else min(340, (WIDEST - 160) / columns - 25)  # pixels across a panel
-    cell = max(1, min(40 if annotate else 30, room / max(len(rows), len(across))))
+    room = min(340, (WIDEST - 160) / columns - 25)  # pixels across a panel
+    cell = max(1, min(30, room / max(len(rows), len(across))))
     between = "<br>" if columns > 2 else ": "
     headings = [f"{title}{between}mean {np.nanmean(grid):.2f}" for title, grid, *_ in panels]
     layout = {"shared_xaxes": "all", "shared_yaxes": "all", "horizontal_spacing": 0.04}
@@ -131,12 +121,7 @@ def edit_distance_heatmaps(
     hatched = "impossible: more unique characters than length"
     words = "%{y} unique characters, length %{x}<br>mean edit distance %{z:.3f}"
     for place, grid, (*_, unique, length) in zip(places, grids, panels, strict=True):
-        cells = _cells(grid, axes, words)
-        if annotate and max(grid.shape) <= MOST_ANNOTATED:
-            texts = np.vectorize(cell_text, otypes=[object])(grid)
-            size = max(6, min(14, round(0.4 * cell)))
-            cells.update(text=texts, texttemplate="%{text}", textfont_size=size)
-        figure.add_trace(cells, **place)
+        figure.add_trace(_cells(grid, axes, words), **place)
         _frame(figure, place, axes, impossible, hatched, (unique, length), GREEN)
     for place in places[-columns:]:  # the lowest one of each column
         figure.update_xaxes(title_text="string length", showticklabels=True, **place)
@@ -149,14 +134,6 @@ def edit_distance_heatmaps(
         figure.layout.annotations = ()
         return style(figure, title=headings[0], **size)
     return style(figure, **size, margin_t=65 if columns > 2 else 45)
-
-
-def edit_distance_heatmap(
-    grid: Any, *, title: str, training_unique: Span, training_length: Span, **axes: Any
-) -> go.Figure:
-    """One large edit-distance heatmap with numbers; the rest as in `edit_distance_heatmaps`."""
-    panel = title, grid, training_unique, training_length
-    return edit_distance_heatmaps([panel], annotate=True, **axes)
 
 
 def _shares(correct: np.ndarray, samples: np.ndarray) -> np.ndarray:

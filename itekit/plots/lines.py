@@ -42,8 +42,11 @@ def _rate_lines(ours: Rates, paper: Rates, words: str, what: str, title: str) ->
     return style(figure, title=title, width=860, height=460, showlegend=True)
 
 
-def _by_propositions(figure: go.Figure, training: int | None) -> go.Figure:
-    """A dashed line behind the most APs in training, named on both sides."""
+def alpha_covariance_lines(
+    ours: Rates, *, paper: Rates, title: str, training: int | None = None
+) -> go.Figure:
+    """Mean alpha-covariance by APs, {"model": {3: 0.54, 4: ...}}; `training`: the most there."""
+    figure = _rate_lines(ours, paper, "%{x} APs", "mean alpha-covariance", title)
     figure.update_xaxes(title_text="atomic propositions in the formula")
     if training is not None:
         line = {"color": GREY, "width": 2, "dash": "dash"}
@@ -53,20 +56,6 @@ def _by_propositions(figure: go.Figure, training: int | None) -> go.Figure:
         figure.add_annotation(text="in training ←", xanchor="right", xshift=-6, **text)
         figure.add_annotation(text="→ more APs than in training", xanchor="left", xshift=6, **text)
     return figure
-
-
-def alpha_covariance_lines(
-    ours: Rates, *, paper: Rates, title: str, training: int | None = None
-) -> go.Figure:
-    """Mean alpha-covariance by APs, {"model": {3: 0.54, 4: ...}}; `training`: the most there."""
-    lines = _rate_lines(ours, paper, "%{x} APs", "mean alpha-covariance", title)
-    return _by_propositions(lines, training)
-
-
-def rates_by_propositions(rates: Rates, *, training: int, title: str) -> go.Figure:
-    """Rates of correct answers, {"model": {1: 0.99, 2: ...}}; as `alpha_covariance_lines`."""
-    lines = _rate_lines(rates, {}, "%{x} APs", "correct answers", title)
-    return _by_propositions(lines, training)
 
 
 def solved_against_draws(rates: Rates, *, title: str) -> go.Figure:
