@@ -371,8 +371,7 @@ for _count in (20, 60, 200):
     _names = {"test_propositions": _count}
     _LTL_ONLY[f"names-{_count}"] = _LOGIC["smallest-set"] | _names
     _LTL_ONLY[f"names-{_count}-alpha-renaming"] = _LOGIC["alpha-renaming"] | _names
-_TRIED = ("proposed", "alpha-renaming", "smallest-set", "canonical-proposed")
-_TRIED = {name: _LOGIC[name] for name in _TRIED}
+_TRIED = {name: _LOGIC[name] for name in ("proposed", "alpha-renaming", "smallest-set")}
 _TRIED["per-sample"] = _PROPOSED | {"per_sample": True}
 _SETS = ("hypercube_vertices", 16), ("normal", 8), ("neighboring_points", 8), ("far_apart", 8)
 for _method, _d_beta in _SETS:
