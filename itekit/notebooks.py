@@ -188,7 +188,13 @@ def run_notebook(
 
 
 def tidy(notebook, resources):
-    """A preprocessor of nbconvert: take out times, versions and panels, which need a kernel."""
+    """A preprocessor of nbconvert: take out times, versions and panels, which need a kernel.
+
+    What a cell prints becomes one output, wherever the kernel happened to flush it.
+    """
+    from nbconvert.preprocessors import CoalesceStreamsPreprocessor
+
+    notebook, resources = CoalesceStreamsPreprocessor().preprocess(notebook, resources)
     notebook.metadata = type(notebook)(kernelspec=KERNEL, language_info={"name": "python"})
     for cell in notebook.cells:
         for key in ("execution", "papermill", "ExecuteTime"):

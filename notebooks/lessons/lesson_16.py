@@ -189,12 +189,15 @@ def copying_table(unique: int, length: int) -> None:
                 k = result["exact"][axis.index(unique)][axis.index(length)]
                 n = result["copies_per_cell"]
                 low, high = binomtest(k, n).proportion_ci(method="wilson")
-                rows = Network(made).embedding.parameters()
-                used = one["trained"]["steps"]
-                used = used * made.data.characters // count if "renaming" in method else used
+                rows, used = Network(made).embedding.parameters(), one["trained"]["steps"]
+                if method in ("alpha-renaming", "full-vocabulary"):  # a row for each name
+                    data, size = made.data, made.training.batch_size
+                    drawn = size * (data.minimum + data.maximum) / 2  # characters of a batch
+                    share = 1 - (1 - 1 / data.characters) ** drawn  # of the data's characters
+                    used *= share * data.characters / count
                 told = f"   again, seed {one['seed']}" if one["seed"] else method
                 print(f"{count:5,}    {told:20}{k / n:6.1%} ({low:.1%} to {high:.1%}) "
-                      f"{sum(row.numel() for row in rows):15,}{used:>16,}")  # fmt: skip
+                      f"{sum(row.numel() for row in rows):15,}{used:16,.0f}")  # fmt: skip
 
 
 @torch.no_grad()
