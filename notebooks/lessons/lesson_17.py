@@ -51,6 +51,7 @@ def objections(one: dict, names: float, exact: bool, data: bool, once: bool) -> 
     against = {
         f"ready for {ready} names": names > ready and kind != "invariant",
         "answers can depend on names": exact and kind != "invariant" and not made["canonical"],
+        "an answer may use a name that its problem lacks": exact and made["canonical"],
         "needs training data with all names": known > KNOWN and not data,
         "reads a problem once for each symbol": once and kind == "invariant",
     }
