@@ -263,7 +263,8 @@ def written_table(runs: Runs, names: Sequence[str]) -> Markdown:
         ten = sum(any_beam > 0 for _, any_beam in tried.values())
         beside = "–" if first is None else _points(*paired_interval(one, first))
         first = one if first is None else first
-        rows.append([_variant(name), _rate(one.sum(), len(one)), _rate(ten, len(one)), beside])
+        rates = _rate(one.sum(), len(one)), _rate(ten, len(one))
+        rows.append([name.removeprefix("ltl/"), *rates, beside])
     return Markdown(markdown_table(head, rows))
 
 
@@ -277,7 +278,8 @@ def written_by(runs: Runs, names: Iterable[str], group: Callable[[str], str]) ->
                 parts.setdefault(group(formula), []).append(best == 1)
             keys = sorted(parts)
             head = ("network", *(f"{k}: {len(parts[k])} formulas" for k in keys))
-            rows.append([_variant(name), *(_rate(sum(parts[k]), len(parts[k])) for k in keys)])
+            rates = (_rate(sum(parts[k]), len(parts[k])) for k in keys)
+            rows.append([name.removeprefix("ltl/"), *rates])
     return Markdown(markdown_table(head, rows))
 
 
