@@ -2,8 +2,9 @@
 
 While training no line of Python runs once for each problem. Batch t of a stream depends on the
 seed and t alone: strings to copy are drawn when they are asked for; problems are packed once into
-padded arrays, shuffled in each epoch, cut into pools of some batches and ordered by length within
-each pool, so that little of a batch is padding; the batches then come in random order.
+padded arrays, shuffled in each epoch, cut into pools of some batches and ordered by the length of
+the target, then of the source, within each pool, so that little of a batch is padding; the batches
+then come in random order.
 
 Shape letters: B batch, N problems, S source length, T target length (both with the end token).
 """
@@ -25,7 +26,7 @@ from itekit.experiments import CopyingExperiment, Experiment
 from itekit.tasks.copying import CopyingData
 from itekit.vocabulary import UnknownTokenError, Vocabulary
 
-POOL = 20  # batches that are ordered by length together
+POOL = 50  # batches that are ordered by length together
 Pair = tuple[str, str]
 
 
@@ -55,8 +56,8 @@ class Batch:
 
     def padded(self, multiple: int) -> "Batch":
         """The same batch with both lengths rounded up to a multiple: few shapes occur."""
-        sides = [pad(x, (0, -x.shape[1] % multiple)) for x in (self.source, self.target)]
-        return Batch(*sides, self.positions)
+        sides = self.source, self.target, self.positions
+        return Batch(*(x if x is None else pad(x, (0, -x.shape[-1] % multiple)) for x in sides))
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on a device; to a GPU without waiting for what it still has to do."""
@@ -204,7 +205,7 @@ def _epoch(stream: PairStream, epoch: int) -> np.ndarray:
     order = rng.permutation(len(problems))[: len(problems) // size * size]
     lengths = problems.source_lengths[order], problems.target_lengths[order]
     pool = np.arange(len(order)) // (POOL * size)
-    batches = order[np.lexsort((lengths[1], lengths[0], pool))].reshape(-1, size)
+    batches = order[np.lexsort((*lengths, pool))].reshape(-1, size)
     return rng.permutation(batches)
 
 

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy, pad
+from torch.nn.functional import cross_entropy
 from tqdm.auto import tqdm
 
 from itekit.alpha import Renaming, canonical_renaming
 from itekit.data import Batch, Pair, encode_texts, problems
-from itekit.model import Layout, Transformer
+from itekit.model import Past, Transformer
 from itekit.random_vectors import seeded
 from itekit.vocabulary import Vocabulary
 
@@ -31,50 +31,35 @@ TEST_SEED = 1_000_003  # of the draws of U at evaluation
 
 
 class _Steps:
-    """The steps of decoding, keys and values kept; see `greedy`. `beams`: rows for each source."""
+    """The steps of decoding, keys and values kept; see `greedy`."""
 
-    def __init__(self, model: Transformer, U: Tensor, source: Tensor, limit: int, beams: int = 1):
+    def __init__(self, model: Transformer, U: Tensor, source: Tensor, limit: int):
         if source.dim() != 2 or not source.numel():
             raise ValueError(f"sources must be [B, S] with B, S > 0, found {list(source.shape)}")
         if limit < 1:
             raise ValueError(f"the length limit must be 1 or more, found {limit}")
-        self.model, self.on_gpu = model, source.device.type != "cpu"
+        self.model, self.look_every = model, LOOK_EVERY[source.device.type != "cpu"]
         self.matrices = U if U.dim() == 3 else U[None]
-        self.caches = [model.cache(model.encode(one, source), beams) for one in self.matrices]
+        self.encoded = [model.encode(one, source) for one in self.matrices]
+        self.pasts = [Past() for _ in self.matrices]
 
-    def step(self, tokens: Tensor, position: int) -> Tensor:
-        """Logits [R, V] after `tokens` [R] at `position`."""
-        layout = Layout(len(tokens), 1, static=self.on_gpu, start=position)
-        logits = []
-        for U, cache in zip(self.matrices, self.caches, strict=True):
-            room = cache.own[0].shape[3]
-            if position == room:
-                cache.own = [pad(kept, (0, 0, 0, room)) for kept in cache.own]
-            logits.append(self.model.predict(U, tokens[:, None], layout, cache))
+    def step(self, tokens: Tensor) -> Tensor:
+        """Logits [R, V] after one more token in each row, `tokens` [R]."""
+        parts = zip(self.matrices, self.encoded, self.pasts, strict=True)
+        logits = [self.model.predict(U, tokens[:, None], *known)[:, 0] for U, *known in parts]
         return logits[0] if len(logits) == 1 else torch.stack(logits).mean(0)
 
     def leave(self, going: Tensor, position: int) -> Tensor | None:
         """The places of those that go on, if the others should leave the batch now; else None."""
-        if (position + 1) % LOOK_EVERY[self.on_gpu] or going.sum() > UNFINISHED * len(going):
+        if (position + 1) % self.look_every or going.sum() > UNFINISHED * len(going):
             return None
         return going.nonzero()[:, 0]
 
     def select(self, rows: Tensor, sources: Tensor | None = None) -> None:
         """Go on in row i with what was kept of row rows[i], and with some sources, or with all."""
-        for cache in self.caches:
-            chosen, some = rows, sources
-            if cache.streams is not None:
-                cache.streams, chosen, numbers = cache.streams.select(rows, sources)
-                some = None if sources is None else numbers
-            if some is None and not self.on_gpu:  # most rows stay: only the others are copied
-                moved = (chosen != torch.arange(len(chosen))).nonzero()[:, 0]
-                for kept in cache.own:
-                    kept.index_copy_(1, moved, kept.index_select(1, chosen[moved]))
-                continue
-            cache.own = [kept.index_select(1, chosen) for kept in cache.own]
-            if some is not None:
-                cache.bias = cache.bias[some]
-                cache.source = [(keys[some], values[some]) for keys, values in cache.source]
+        for number, past in enumerate(self.pasts):
+            self.encoded[number], kept = self.encoded[number].select(rows, sources)
+            past.select(kept)
 
 
 @torch.inference_mode()
@@ -104,7 +89,7 @@ def greedy(
     active = torch.arange(len(source), device=source.device)
     tokens, going = torch.full_like(active, START), torch.ones_like(active, dtype=torch.bool)
     for position in range(limit):
-        logits = steps.step(tokens, position)
+        logits = steps.step(tokens)
         if generator is None:
             tokens = logits.argmax(dim=-1)
         else:
@@ -153,7 +138,7 @@ def beam(
     if size < 1:
         raise ValueError(f"the beam size must be 1 or more, found {size}")
     B, K, device = len(source), size, source.device
-    steps, active = _Steps(model, U, source, limit, K), torch.arange(B, device=device)
+    steps, active = _Steps(model, U, source, limit), torch.arange(B, device=device)
     with torch.inference_mode(False):
         found = torch.zeros(B, K, limit, dtype=torch.int64, device=device)
         found_scores = torch.full((B, K), -torch.inf, dtype=U.dtype, device=device)
@@ -162,7 +147,7 @@ def beam(
     scores[:, 0] = 0.0  # all beams start alike: only one of them counts
     prefixes, finished, finished_scores = found.clone(), found.clone(), found_scores.clone()
     for position in range(limit):
-        logits = steps.step(tokens.flatten(), position)
+        logits = steps.step(tokens.flatten())
         totals = scores[..., None] + torch.log_softmax(scale * logits, dim=-1).unflatten(0, (-1, K))
         V = totals.shape[2]
         best, index = totals.flatten(1).topk(2 * K, dim=1)
@@ -313,7 +298,9 @@ class Solver:
         total, count = 0.0, 0
         order = packed.source_lengths.argsort(kind="stable")
         for rows in np.array_split(order, range(128, len(order), 128)):
-            logits, targets = self.network.logits(self.U, packed.batch(rows).to(self.U.device))
+            batch = packed.batch(rows).to(self.U.device)
+            logits = self.network.logits(self.U, batch).flatten(0, 1)
+            targets = batch.target.flatten()
             total += cross_entropy(logits, targets, ignore_index=0, reduction="sum").item()
             count += int((targets != Vocabulary.pad_id).sum())
         return total / count

@@ -340,9 +340,9 @@ class GridEvaluation:
         U, total, count = self.matrix(draw), 0.0, 0
         for length, uniques in self.readable.items():
             for batch in self.batches(length, uniques):
-                logits, targets = self.network.logits(U, batch)
-                total += cross_entropy(logits, targets, reduction="sum").item()
-                count += len(targets)
+                logits = self.network.logits(U, batch).flatten(0, 1)
+                total += cross_entropy(logits, batch.target.flatten(), reduction="sum").item()
+                count += len(logits)
         return total / max(1, count)
 
     def run(self) -> dict:

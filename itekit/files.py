@@ -1,9 +1,6 @@
-"""Files that are whole or not there, checkpoints and logs, where a result comes from, and sizes.
+"""Files that are whole or not there, logs, where a result comes from, and sizes.
 
-Everything is written beside its final name, synced, then renamed. A checkpoint is safetensors:
-every tensor under a dotted name ("model.encoder.0...", "embedding.learned", "loss.scale") and one
-metadata entry, "itekit", with JSON that says what the run was. Nothing is ever pickled. This file
-loads torch only where a checkpoint is read or written.
+Everything is written beside its final name, synced, then renamed.
 """
 
 import contextlib
@@ -21,7 +18,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-FORMAT, LOG = 1, "log.jsonl"
+LOG = "log.jsonl"
 SCALES = ("smoke", "lab", "paper")  # seconds; minutes on two CPU cores; the paper's own size
 STALE = 3600  # seconds after which a temporary file must be a killed run's
 
@@ -98,54 +95,6 @@ def locked(directory: Path):
         raise BlockingIOError(error.errno, f"{directory}: another process works here") from None
     finally:
         os.close(descriptor)
-
-
-class CheckpointError(ValueError):
-    """A checkpoint that cannot be used; the message names the file and what was expected."""
-
-
-def save_checkpoint(path: Path, tensors: dict, metadata: dict) -> None:
-    """Write tensors by name and JSON metadata to `path`, atomically."""
-    from safetensors import SafetensorError
-    from safetensors.torch import save_file
-
-    tensors = {name: x.detach().cpu().contiguous() for name, x in tensors.items()}
-    with atomic_path(path) as temporary:
-        try:
-            save_file(tensors, temporary, {"itekit": json.dumps({"format": FORMAT, **metadata})})
-        except SafetensorError as error:
-            raise OSError(f"{path} was not written (is the disk full?): {error}") from error
-
-
-def read_checkpoint(path: Path) -> tuple[dict, dict]:
-    """All tensors of a checkpoint by name, and its metadata; CheckpointError if it is none."""
-    from safetensors import SafetensorError, safe_open
-
-    if not Path(path).is_file():
-        raise CheckpointError(f"{path}: no such checkpoint")
-    try:
-        with safe_open(path, framework="pt") as file:
-            metadata = json.loads((file.metadata() or {}).get("itekit", "null"))
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except (SafetensorError, ValueError, RecursionError, OSError) as error:
-        raise CheckpointError(f"{path}: damaged or truncated checkpoint ({error})") from None
-    if not isinstance(metadata, dict):
-        raise CheckpointError(f"{path}: a safetensors file, but not a checkpoint of itekit")
-    if (found := metadata.pop("format", None)) != FORMAT:
-        raise CheckpointError(f"{path}: expected checkpoint format {FORMAT}, found {found}")
-    return tensors, metadata
-
-
-def check_tensors(path: Path, expected: dict, found: dict) -> None:
-    """Raise CheckpointError unless both hold the same names and shapes, and `found` no NaN."""
-    for name in sorted(expected.keys() | found.keys()):
-        shapes = [list(d[name].shape) if name in d else "none" for d in (expected, found)]
-        if shapes[0] != shapes[1]:
-            raise CheckpointError(
-                f"{path}: tensor {name}: expected shape {shapes[0]}, found {shapes[1]}"
-            )
-        if not found[name].isfinite().all():
-            raise CheckpointError(f"{path}: tensor {name}: expected finite numbers, found others")
 
 
 def read_log(directory: Path) -> list[dict]:

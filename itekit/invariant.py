@@ -18,24 +18,21 @@ Shape letters as in `itekit.model`; M streams of all problems of a batch, [B, ..
 (in decoding, of their beams), n fixed tokens, special ones included.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from itekit.fast import Dropout, add_dropped, drop
 from itekit.model import (
-    Cache,
     CrossAttention,
     Encoded,
     Layer,
     ModelConfig,
     Norm,
     Transformer,
+    causal_bias,
     padding_bias,
-    tree_encoding,
 )
-from itekit.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,24 +92,28 @@ class Streams:
         symbol = self.symbol.repeat_interleave(count)
         return Streams(owner.flatten(), symbol, self.problems * count, self.fixed)
 
-    def select(self, rows: Tensor, problems: Tensor | None) -> tuple["Streams", Tensor, Tensor]:
-        """Go on with some problems, or with all, and in beam i with what was kept of rows[i].
 
-        Returns:
-            the streams that stay; the row of each of their beams among the beams of all streams
-            before; the streams' numbers before.
-        """
-        device = self.owner.device
-        kept = torch.arange(self.problems, device=device) if problems is None else problems
-        place = torch.full((self.problems,), -1, device=device)
+@dataclass(frozen=True)
+class EncodedStreams(Encoded):
+    """As `Encoded`, of all streams in place of all problems: [M, ...]."""
+
+    streams: Streams
+
+    def select(self, rows: Tensor, sources: Tensor | None) -> tuple["EncodedStreams", Tensor]:
+        """As `Encoded.select`; `rows` are beams of problems, those to keep are beams of streams."""
+        of, device = self.streams, rows.device
+        kept = torch.arange(of.problems, device=device) if sources is None else sources
+        place = torch.full((of.problems,), -1, device=device)
         place[kept] = torch.arange(len(kept), device=device)
-        numbers = (place[self.owner] >= 0).nonzero()[:, 0]
-        owner = place[self.owner[numbers]]
-        beams = len(rows) // len(kept)
+        numbers = (place[of.owner] >= 0).nonzero()[:, 0]  # of the streams that stay
+        owner, beams = place[of.owner[numbers]], len(rows) // len(kept)
         beam = rows.unflatten(0, (-1, beams)) - kept[:, None] * beams
-        chosen = numbers[:, None] * beams + beam[owner]
-        some = Streams(owner, self.symbol[numbers], len(kept), self.fixed)
-        return some, chosen.flatten(), numbers
+        chosen = (numbers[:, None] * beams + beam[owner]).flatten()
+        if sources is None:
+            return self, chosen
+        some, _ = super().select(rows, numbers)
+        streams = Streams(owner, of.symbol[numbers], len(kept), of.fixed)
+        return replace(some, streams=streams), chosen
 
 
 class StreamLayer(Layer):
@@ -122,29 +123,23 @@ class StreamLayer(Layer):
         super().__init__(config, decoder)
         self.aggregated = self.norm_aggregated = None
         if config.aggregation == "both" or not decoder:
-            rope_base = self.attention.rope_base
-            self.aggregated = CrossAttention(config.d_model, config.heads, rope_base)
+            self.aggregated = CrossAttention(config.d_model, config.heads)
             self.norm_aggregated = Norm(config.d_model)
 
-    def forward(self, x, layout, bias, dropout=None, source=(), kept=None, mixed=None) -> Tensor:
-        """As `Layer`; mixed: the streams, their shares [M, L], and the problems' layout.
-
-        kept: of self-attention, then of aggregated attention, [4, rows, H, room, d].
-        """
-        own, shared = (None, None) if kept is None else (kept[:2], kept[2:])
-        own = self.attention(x, layout, bias, own)
-        x = self.norm_attention(add_dropped(x, own, dropout))
+    def forward(self, x, rotation, bias, mixed, source=(), past=None) -> Tensor:
+        """As `Layer`, x [M, L, D]; mixed: the streams, and their shares [M, L]."""
+        x = self.norm_attention(x + self.dropout(self.attention(x, rotation, bias, past)))
         if self.aggregated:
-            streams, shares, outer = mixed
-            mean = outer.pack(streams.mean(layout.unpack(x), shares))
-            pair = self.aggregated.split(self.aggregated.key_value(mean), outer, "kv")
-            key, value = (part.index_select(0, streams.owner) for part in pair)
-            pair = layout.remember(key, value, shared, bias.shape[-1])
-            seen = self.aggregated(x, layout, pair, bias)
-            x = self.norm_aggregated(add_dropped(x, seen, dropout))
+            streams, shares = mixed
+            pair = self.aggregated.keys_values(streams.mean(x, shares), rotation)
+            key, value = (part[streams.owner] for part in pair)
+            if past is not None:
+                key, value = past.join(self.aggregated, key, value)
+            seen = self.aggregated(x, rotation, (key, value), bias)
+            x = self.norm_aggregated(x + self.dropout(seen))
         if self.cross:
-            x = self.norm_cross(add_dropped(x, self.cross(x, layout, *source), dropout))
-        return self.norm_feed_forward(add_dropped(x, self.feed_forward(x), dropout))
+            x = self.norm_cross(x + self.dropout(self.cross(x, rotation, *source)))
+        return self.norm_feed_forward(x + self.dropout(self.feed_forward(x)))
 
 
 class SymbolInvariantTransformer(Transformer):
@@ -158,7 +153,7 @@ class SymbolInvariantTransformer(Transformer):
 
     def __init__(self, config: ModelConfig, operands=(), fixed: int = 3):
         super().__init__(config, operands)
-        self.fixed, self.cached = fixed, 4 if config.aggregation == "both" else 2
+        self.fixed = fixed
 
     def keep_apart(self) -> None:
         """Let aggregated attention change nothing, or nearly, until training has taught it."""
@@ -168,36 +163,40 @@ class SymbolInvariantTransformer(Transformer):
                 torch.nn.init.zeros_(layer.aggregated.output.bias)
                 layer.norm_aggregated.load_state_dict(layer.norm_attention.state_dict())
 
-    def encode(self, U: Tensor, source: Tensor, dropout: Dropout | None = None, positions=None):
-        valid = source != Vocabulary.pad_id
-        streams, outer = Streams.of(source, self.fixed), self.layout(valid, positions)
-        layout = outer.rows(streams.owner)
-        bias = padding_bias(valid, layout.keys)[streams.owner]
-        x = self.look_up(U, streams.read(source, len(U) - 1), layout)
-        if self.config.tree_positions:
-            paths = [layout.pack(path[streams.owner]) for path in self.tree_paths(source)]
-            x = x + tree_encoding(torch.stack(paths), self.config.d_model)
-        x, mixed = drop(x, dropout), (streams, streams.shares(source), outer)
+    def encode(self, U: Tensor, source: Tensor, positions=None) -> EncodedStreams:
+        """As `Transformer.encode`; waits for the number of symbols."""
+        streams = Streams.of(source, self.fixed)
+        bias, rotation = padding_bias(source != 0)[streams.owner], self.rotation(source, positions)
+        x = self.embed(U, streams.read(source, len(U) - 1))
+        x, own = self.place(x, source[streams.owner], rotation)
+        x, mixed = self.dropout(x), (streams, streams.shares(source))
         for layer in self.encoder:
-            x = layer(x, layout, bias, dropout, mixed=mixed)
-        return Encoded(x, layout, bias, streams)
+            x = layer(x, own, bias, mixed)
+        cross = [layer.cross.keys_values(x, rotation) for layer in self.decoder]
+        return EncodedStreams(x, cross, bias, streams)
 
-    def decode(self, U, inputs, layout, source, dropout=None) -> Tensor:
-        """Features of all streams (of their beams), [tokens, D]."""
-        streams = _beams(source, inputs)
-        mixed, rows = (streams, streams.shares(inputs), layout), layout.rows(streams.owner)
-        tokens = streams.read(inputs, len(U) - 1)
-        return super().decode(U, tokens, rows, source, dropout, mixed=mixed)
+    def decode(self, U, inputs, encoded, past=None, positions=None) -> Tensor:
+        """Features of all streams (of their beams): [M × beams, T, D]."""
+        streams = _beams(encoded, inputs)
+        before = past.length if past else 0
+        bias = causal_bias(inputs.shape[1], U.device, before)
+        rotation = self.rotation(inputs, positions, before)
+        x, mixed = streams.read(inputs, len(U) - 1), (streams, streams.shares(inputs))
+        x = self.dropout(self.embed(U, x))
+        for layer, keys_values in zip(self.decoder, encoded.cross, strict=True):
+            x = layer(x, rotation, bias, mixed, (keys_values, encoded.bias), past)
+        return x
 
-    def predict(self, U, inputs, layout, source, dropout=None) -> Tensor:
-        streams, features = _beams(source, inputs), self.decode(U, inputs, layout, source, dropout)
-        x, n = layout.rows(streams.owner).unpack(features), self.fixed
+    def predict(self, U, inputs, encoded, past=None, positions=None) -> Tensor:
+        """As `Transformer.predict`: the mean of the streams scores the fixed tokens."""
+        streams, n = _beams(encoded, inputs), self.fixed
+        x = self.decode(U, inputs, encoded, past, positions)
         logits = x.new_full((*inputs.shape, len(U) - 1), -torch.inf)
-        logits[streams.owner, :, streams.symbol] = super().project(U[: n + 1], x)[..., n]
+        logits[streams.owner, :, streams.symbol] = self.project(U[: n + 1], x)[..., n]
         mean = streams.mean(x, streams.equal_shares.expand(-1, x.shape[1]))
-        logits[..., :n] = super().project(U[:n], mean)
-        return layout.pack(logits)
+        logits[..., :n] = self.project(U[:n], mean)
+        return logits
 
 
-def _beams(source: Encoded | Cache, inputs: Tensor) -> Streams:
-    return source.streams.beams(len(inputs) // source.streams.problems)
+def _beams(encoded: EncodedStreams, inputs: Tensor) -> Streams:
+    return encoded.streams.beams(len(inputs) // encoded.streams.problems)

@@ -1,9 +1,11 @@
-"""Losses over sequences: cross-entropy and AdaCos (paper, section "Projection", "Cosine loss").
+"""Losses over sequences: cross-entropy of logits, or of scaled cosines.
 
-AdaCos (Zhang et al. 2019) scales cosine logits by s, adapted at each step. The paper carries it to
-sequences by treating batch and length as one dimension, padding left out, and by limiting s to 100.
+Cosines lie between -1 and 1, so they need a scale s before the softmax. AdaCos (Zhang et al. 2019)
+adapts it at each step; the paper (section "Projection", "Cosine loss") carries it to sequences by
+treating batch and length as one dimension, padding left out, and by limiting s to 100. Instead s
+can be learned, as in contrastive image-text models (Radford et al. 2021), or fixed (ours).
 
-Shape letters: V vocabulary, N tokens (of all sequences of a batch).
+Shape letters: V vocabulary, N tokens; a loss takes any shapes [..., V] and [...], N tokens in all.
 """
 
 import math
@@ -17,14 +19,50 @@ LARGEST_SCALE = 100.0
 SMALLEST_SCALE = 1e-2
 
 
+def _mean_over_tokens(logits: Tensor, targets: Tensor) -> Tensor:
+    """Cross-entropy of logits [..., V] and targets [...], over what is not padding; a scalar."""
+    return cross_entropy(logits.flatten(0, -2), targets.flatten(), ignore_index=PAD_ID)
+
+
 class CrossEntropy(nn.Module):
     """Mean cross-entropy over the tokens that are not padding."""
 
     scale = None
 
     def forward(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """logits: [N, V]; targets: [N], 0 for padding; returns a scalar."""
-        return cross_entropy(logits, targets, ignore_index=PAD_ID)
+        """logits: [..., V]; targets: [...], 0 for padding; returns a scalar."""
+        return _mean_over_tokens(logits, targets)
+
+
+class FixedScale(nn.Module):
+    """Cross-entropy of s × cosines with one s, the same all the time."""
+
+    def __init__(self, scale: float = 12.0):
+        super().__init__()
+        self.register_buffer("scale", torch.tensor(scale))
+
+    def forward(self, cosines: Tensor, targets: Tensor) -> Tensor:
+        """cosines: [..., V], -inf where impossible; targets: [...], 0 for padding; a scalar."""
+        return _mean_over_tokens(self.scale * cosines, targets)
+
+
+class LearnedScale(nn.Module):
+    """Cross-entropy of s × cosines; ln s is learned as a weight is, from ln 10 on, s at most 100."""
+
+    def __init__(self):
+        super().__init__()
+        self.log_scale = nn.Parameter(torch.tensor(math.log(10.0)))
+
+    @property
+    def scale(self) -> Tensor:
+        """s, a scalar."""
+        return self.log_scale.exp().clamp(max=LARGEST_SCALE)
+
+    def forward(self, cosines: Tensor, targets: Tensor) -> Tensor:
+        """cosines: [..., V], -inf where impossible; targets: [...], 0 for padding; a scalar."""
+        never = cosines.isinf()  # the gradient of s × (-inf) is not a number
+        scaled = (self.scale * cosines.masked_fill(never, 0)).masked_fill(never, -torch.inf)
+        return _mean_over_tokens(scaled, targets)
 
 
 class AdaCos(nn.Module):
@@ -59,7 +97,14 @@ class AdaCos(nn.Module):
         self.scale.copy_((log_b / angle.cos()).clamp(SMALLEST_SCALE, LARGEST_SCALE))
 
     def forward(self, cosines: Tensor, targets: Tensor) -> Tensor:
-        """cosines: [N, V], -inf where impossible; targets: [N], 0 for padding; a scalar."""
+        """cosines: [..., V], -inf where impossible; targets: [...], 0 for padding; a scalar."""
         if self.training:
-            self.update(cosines.detach(), targets)
-        return cross_entropy(self.scale * cosines, targets, ignore_index=PAD_ID)
+            self.update(cosines.detach().flatten(0, -2), targets.flatten())
+        return _mean_over_tokens(self.scale * cosines, targets)
+
+
+def make_loss(name: str, classes: int) -> nn.Module:
+    """The loss that an experiment names, for the tokens of its training vocabulary."""
+    if name == "adacos":
+        return AdaCos(classes)
+    return {"learned_scale": LearnedScale, "fixed_scale": FixedScale}.get(name, CrossEntropy)()

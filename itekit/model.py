@@ -5,29 +5,25 @@ cross-attention too; for formulas the encoder has tree positions (Shiv and Quirk
 embedding matrix U is an argument, not a part of the model: its rows, times √D, are the inputs of
 both sides, and the features are projected on U (three-way weight tying; paper, section
 "Projection"). One body serves training, all positions at once, and decoding, one position at a
-time, where a `Cache` keeps the keys and values of those before.
+time, where a `Past` keeps the keys and values of the positions before.
 
-Outside attention tokens are [N, D], and `layout.unpack` gives them their places [B, L, D]. On a CPU
-N counts the tokens without padding; on a GPU padding stays in, so that N = B × L (see `fast`).
-Under `torch.autocast` linear layers, and on a GPU attention, compute in bfloat16; sums of residual
+Under `torch.autocast` linear layers compute in bfloat16; attention on a CPU, the sums of residual
 connections, norms and the projection stay in float32.
 
-Shape letters: B batch, S source length, T target length, L either, N tokens, D model, H heads,
-d = D / H head width, K keys (at least L, see `fast.padded`), V vocabulary.
+Shape letters: B batch, S source length, T target length, L either, D model, H heads, d = D / H
+head width, V vocabulary, R rows of decoding (B, or B × beams).
 """
 
 import math
-import typing
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from itekit.fast import STEP_KEYS, Dropout, Layout, add_dropped, drop, padded
 from itekit.vocabulary import Vocabulary
 
 ROPE_BASE = 10_000.0  # as in the paper's models
@@ -60,36 +56,34 @@ class ModelConfig:
             raise ValueError(f"rope_base must be more than 1, found {self.rope_base}")
 
 
-def rope_factors(positions: Tensor, d_head: int, base: float, real: bool = False) -> Tensor:
-    """The factors exp(i × position × base^(-2j / d)) for positions [L].
+# Positions
 
-    RoPE turns the pair (x_2j, x_2j+1) of a query or key by multiplying it, as a complex number, by
-    its factor; the dot product of a query and a key then depends on their distance alone. (Some
-    implementations pair x_j with x_j+d/2: the same but for the order of the projections' columns.)
-    Returns complex64 [L, d / 2]; real: their real and imaginary parts, float [L, d / 2, 2].
+
+def rope_factors(positions: Tensor, d_head: int, base: float = ROPE_BASE) -> Tensor:
+    """Cosine and sine of position × base^(-2j / d), for positions [L]: float [L, d / 2, 2].
+
+    ValueError for an odd head width.
     """
-    places = torch.arange(0, d_head, 2, dtype=torch.float64, device=positions.device)
-    angles = positions[:, None] * base ** (-places / d_head)
-    if real:
-        return torch.stack([angles.cos(), angles.sin()], dim=-1).float()
-    return torch.polar(torch.ones_like(angles), angles).to(torch.complex64)
-
-
-def rope_table(length: int, d_head: int, device: torch.device, base: float = ROPE_BASE) -> Tensor:
-    """`rope_factors` for the positions 0 to length - 1: complex64 [length, d / 2]."""
     if d_head % 2:
         raise ValueError(f"RoPE rotates pairs: the head width must be even, found {d_head}")
-    return rope_factors(torch.arange(length, device=device), d_head, base)
+    places = torch.arange(0, d_head, 2, dtype=torch.float64, device=positions.device)
+    angles = positions[:, None] * base ** (-places / d_head)
+    return torch.stack([angles.cos(), angles.sin()], dim=-1).float()
 
 
 def rotate(x: Tensor, factors: Tensor) -> Tensor:
-    """Rotate the pairs of the last dimension of x, [..., L, d], by `rope_factors`."""
+    """Turn each pair (x_2j, x_2j+1) of the last dimension of x, [..., L, d], by its angle.
+
+    The dot product of a query and a key that are turned so depends on their distance alone. (Some
+    implementations pair x_j with x_j+d/2: the same but for the order of the projections' columns.)
+    """
     pairs = x.unflatten(-1, (-1, 2))
-    if factors.is_complex():
-        return torch.view_as_real(torch.view_as_complex(pairs) * factors).flatten(-2)
-    (even, odd), (cosines, sines) = pairs.unbind(-1), factors.unbind(-1)
-    turned = [even * cosines - odd * sines, even * sines + odd * cosines]
-    return torch.stack(turned, dim=-1).flatten(-2).to(x.dtype)
+    if x.device.type == "cpu":  # a product of complex numbers: the same, and faster there
+        turned = torch.view_as_complex(pairs) * torch.view_as_complex(factors)
+        return torch.view_as_real(turned).flatten(-2)
+    (first, second), (cosine, sine) = pairs.unbind(-1), factors.unbind(-1)
+    turned = first * cosine - second * sine, first * sine + second * cosine
+    return torch.stack(turned, dim=-1).flatten(-2)
 
 
 def tree_paths(operands: Tensor, deepest: int = MAX_TREE_DEPTH) -> Tensor:
@@ -135,114 +129,116 @@ def tree_encoding(paths: Tensor, d_model: int) -> Tensor:
     return F.pad(pairs, (0, d_model - 2 * branches))
 
 
-def padding_bias(valid: Tensor, keys: int | None = None) -> Tensor:
-    """Additive mask for keys: 0 where `valid` [B, S], minus infinity elsewhere; [B, 1, 1, K]."""
-    S, device = valid.shape[1], valid.device
-    keys = padded(S, device) if keys is None else keys
-    bias = torch.zeros(valid.shape, device=device).masked_fill_(~valid, -torch.inf)
-    return F.pad(bias, (0, keys - S), value=-torch.inf)[:, None, None]
+# Attention
 
 
-def causal_bias(
-    length: int, device: torch.device, keys: int | None = None, start: int = 0
-) -> Tensor:
-    """Additive mask [T, K] that lets row t, at position start + t, see the keys 0 to start + t."""
-    keys = padded(start + length, device) if keys is None else keys
-    return torch.full((length, keys), -torch.inf, device=device).triu(start + 1)
+def padding_bias(valid: Tensor) -> Tensor:
+    """Additive mask of keys, [B, 1, 1, S]: 0 where `valid` [B, S], minus infinity elsewhere."""
+    return torch.zeros_like(valid, dtype=torch.float).masked_fill(~valid, -torch.inf)[:, None, None]
+
+
+def causal_bias(length: int, device: torch.device, before: int = 0) -> Tensor:
+    """Additive mask [T, before + T]: row t sees the keys 0 to before + t."""
+    bias = torch.full((length, before + length), -torch.inf, device=device)
+    return bias.triu(before + 1)
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
-    """softmax(query keyᵀ + bias) value, heads merged: [B, T, D]; queries come scaled by 1/√d.
+    """softmax(query keyᵀ / √d + bias) value, the heads side by side: [B, T, D].
 
-    query: [B, H, T, d]; key, value: [B, H, K, d]; bias: broadcasts to [B, H, T, K]. With several
-    beams, which share keys and values, [B × beams, H, T, d] -> [B, beams × T, D].
+    query: [B, H, T, d]; key, value: [B, H, L, d]; bias: broadcasts to [B, H, T, L]. Rows of
+    decoding may share keys and values: [R, H, T, d] -> [B, R / B × T, D].
     """
     if len(query) > len(key):
         query = query.unflatten(0, (len(key), -1)).transpose(1, 2).flatten(2, 3)
-    if query.device.type == "cpu":
-        with torch.autocast("cpu", enabled=False):  # slower in bfloat16
-            scores = torch.matmul(query, key.mT).add_(bias)
-            mixed = torch.matmul(torch.softmax(scores, dim=-1), value)
-    else:
-        bias = bias.to(query.dtype)
-        mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, scale=1.0)
-    return mixed.transpose(1, 2).flatten(2)
+    with torch.autocast("cpu", enabled=False):  # products as small as these are slower in bfloat16
+        scores = (query * query.shape[-1] ** -0.5) @ key.mT + bias
+        return (scores.softmax(dim=-1) @ value).transpose(1, 2).flatten(2)
+
+
+class Past:
+    """What decoding keeps: for each attention on the target, the keys and values so far.
+
+    Attributes:
+        kept: attention module -> keys and values, [R, H, t, d] each, of the t columns decoded.
+    """
+
+    def __init__(self):
+        self.kept: dict[nn.Module, tuple[Tensor, Tensor]] = {}
+
+    @property
+    def length(self) -> int:
+        """t, the number of columns decoded."""
+        return next(iter(self.kept.values()))[0].shape[2] if self.kept else 0
+
+    def join(self, module: nn.Module, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Keep these columns too; returns the keys and values of all columns so far."""
+        if module in self.kept:
+            before, values_before = self.kept[module]
+            key, value = torch.cat([before, key], dim=2), torch.cat([values_before, value], dim=2)
+        self.kept[module] = key, value
+        return key, value
+
+    def select(self, rows: Tensor) -> None:
+        """Go on in row i with what was kept of row rows[i]."""
+        self.kept = {m: (key[rows], value[rows]) for m, (key, value) in self.kept.items()}
 
 
 class Attention(nn.Module):
     """What self-attention and cross-attention share (Vaswani et al. 2017, section 3.2)."""
 
-    def __init__(self, d_model: int, heads: int, rope_base: float | None):
+    def __init__(self, d_model: int, heads: int):
         super().__init__()
         if d_model % (2 * heads):
             raise ValueError(
                 f"d_model must be a multiple of 2 × heads = {2 * heads}, found {d_model}"
             )
-        self.heads, self.d_head, self.rope_base = heads, d_model // heads, rope_base
+        self.heads = heads
         self.output = nn.Linear(d_model, d_model)
 
-    def split(self, projected: Tensor, layout: Layout, kinds: str) -> list[Tensor]:
-        """Projections [N, nD], one for each of `kinds` -> [B, H, L, d] each.
-
-        A "q"uery is scaled by 1/√d; it and a "k"ey are rotated by their own positions, a "v"alue
-        never is.
-        """
-        if projected.device.type == "cpu":
-            projected = projected.to(self.output.weight.dtype)  # attention in full precision
-        parts = layout.unpack(projected).unflatten(-1, (len(kinds), self.heads, self.d_head))
-        if self.rope_base is not None:
-            positions = layout.positions
-            if positions is None:
-                end = layout.start + layout.length
-                positions = torch.arange(layout.start, end, device=projected.device)
-            factors = rope_factors(positions, self.d_head, self.rope_base, layout.static)
-        found = []
-        for kind, part in zip(kinds, parts.permute(2, 0, 3, 1, 4), strict=True):
-            scale = self.d_head**-0.5 if kind == "q" else 1.0
-            if kind != "v" and self.rope_base is not None:
-                part = rotate(part, factors * scale)
-            elif kind == "q":
-                part = part * scale
-            found.append(part)
-        return found
+    def split(self, projected: Tensor, parts: int) -> tuple[Tensor, ...]:
+        """Projections [B, L, parts × D] -> [B, H, L, d] each, in float32."""
+        shape = parts, self.heads, -1
+        return projected.float().unflatten(-1, shape).permute(2, 0, 3, 1, 4).unbind(0)
 
 
 class SelfAttention(Attention):
     """Attention of a sequence on itself."""
 
-    def __init__(self, d_model: int, heads: int, rope_base: float | None):
-        super().__init__(d_model, heads, rope_base)
+    def __init__(self, d_model: int, heads: int):
+        super().__init__(d_model, heads)
         self.query_key_value = nn.Linear(d_model, 3 * d_model)
 
     def forward(
-        self, x: Tensor, layout: Layout, bias: Tensor, kept: Tensor | None = None
+        self, x: Tensor, rotation: Tensor | None, bias: Tensor, past: Past | None = None
     ) -> Tensor:
-        """x: [N, D]; bias: broadcasts to [B, H, L, K]; returns [N, D].
-
-        kept: see `Cache.own`, of the columns before; those of x are put beside them.
-        """
-        query, key, value = self.split(self.query_key_value(x), layout, "qkv")
-        key, value = layout.remember(key, value, kept, bias.shape[-1])
-        return self.output(layout.pack(attend(query, key, value, bias)))
+        """x: [B, L, D]; rotation: `rope_factors` of its columns, None: none; returns [B, L, D]."""
+        query, key, value = self.split(self.query_key_value(x), 3)
+        if rotation is not None:
+            query, key = rotate(query, rotation), rotate(key, rotation)
+        if past is not None:
+            key, value = past.join(self, key, value)
+        return self.output(attend(query, key, value, bias))
 
 
 class CrossAttention(Attention):
-    """Attention of the target on the encoded source."""
+    """Attention of one sequence, such as the target, on another, such as the encoded source."""
 
-    def __init__(self, d_model: int, heads: int, rope_base: float | None):
-        super().__init__(d_model, heads, rope_base)
+    def __init__(self, d_model: int, heads: int):
+        super().__init__(d_model, heads)
         self.query = nn.Linear(d_model, d_model)
         self.key_value = nn.Linear(d_model, 2 * d_model)
 
-    def keys_values(self, memory: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
-        """Keys and values, [B, H, K, d] each, of the encoded source [N, D]."""
-        key, value = self.split(self.key_value(memory), layout, "kv")
-        return layout.pad_keys(key), layout.pad_keys(value)
+    def keys_values(self, other: Tensor, rotation: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Keys and values, [B, H, S, d] each, of the other sequence [B, S, D]."""
+        key, value = self.split(self.key_value(other), 2)
+        return key if rotation is None else rotate(key, rotation), value
 
-    def forward(self, x: Tensor, layout: Layout, keys_values: tuple, bias: Tensor) -> Tensor:
-        """x: [N, D]; bias: [B, 1, 1, K]; returns [N, D]."""
-        (query,) = self.split(self.query(x), layout, "q")
-        return self.output(layout.pack(attend(query, *keys_values, bias)))
+    def forward(self, x: Tensor, rotation: Tensor | None, keys_values, bias: Tensor) -> Tensor:
+        """x: [R, T, D]; rotation: of the columns of x; returns [R, T, D]."""
+        (query,) = self.split(self.query(x), 1)
+        query = query if rotation is None else rotate(query, rotation)
+        return self.output(attend(query, *keys_values, bias).view_as(x))
 
 
 Norm = partial(nn.LayerNorm, eps=1e-6)
@@ -251,50 +247,56 @@ Norm = partial(nn.LayerNorm, eps=1e-6)
 class Layer(nn.Module):
     """Self-attention, in a decoder cross-attention, feed-forward; a residual and a norm after each.
 
-    With tree positions, which the encoder adds to its input, its attention does not rotate.
+    Dropout comes before each sum.
     """
 
     def __init__(self, config: ModelConfig, decoder: bool):
         super().__init__()
-        D, rotates = config.d_model, decoder or not config.tree_positions
-        sizes = D, config.heads, config.rope_base if rotates else None
-        self.attention = SelfAttention(*sizes)
-        self.cross = CrossAttention(*sizes) if decoder else None
+        D, heads = config.d_model, config.heads
+        self.attention = SelfAttention(D, heads)
+        self.cross = CrossAttention(D, heads) if decoder else None
         inner, outer = nn.Linear(D, config.d_ff), nn.Linear(config.d_ff, D)
         parts = {"inner": inner, "relu": nn.ReLU(inplace=True), "outer": outer}
         self.feed_forward = nn.Sequential(OrderedDict(parts))
         self.norm_attention = Norm(D)
         self.norm_cross = Norm(D) if decoder else None
         self.norm_feed_forward = Norm(D)
+        self.dropout = nn.Dropout(config.dropout)
 
-    def forward(
-        self, x: Tensor, layout: Layout, bias: Tensor, dropout=None, source=(), kept=None
-    ) -> Tensor:
-        """source: keys with values, and the mask, of cross-attention; kept: see `SelfAttention`."""
-        x = self.norm_attention(add_dropped(x, self.attention(x, layout, bias, kept), dropout))
+    def forward(self, x: Tensor, rotation: Tensor | None, bias: Tensor, source=(), past=None):
+        """x: [B, L, D] -> [B, L, D]. source: keys with values, and the mask, of cross-attention."""
+        x = self.norm_attention(x + self.dropout(self.attention(x, rotation, bias, past)))
         if self.cross:
-            x = self.norm_cross(add_dropped(x, self.cross(x, layout, *source), dropout))
-        return self.norm_feed_forward(add_dropped(x, self.feed_forward(x), dropout))
+            x = self.norm_cross(x + self.dropout(self.cross(x, rotation, *source)))
+        return self.norm_feed_forward(x + self.dropout(self.feed_forward(x)))
+
+
+# The model
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """The encoded source: memory [N, D], its layout, and the additive mask [B, 1, 1, K]."""
+    """The encoded source, as the decoder looks at it.
+
+    Attributes:
+        memory: what the encoder says, [B, S, D].
+        cross: for each decoder layer the keys and values of cross-attention, [B, H, S, d] each.
+        bias: the additive mask of the source, [B, 1, 1, S].
+    """
 
     memory: Tensor
-    layout: Layout
+    cross: list[tuple[Tensor, Tensor]]
     bias: Tensor
-    streams: typing.Any = None  # of the symbol-invariant transformer
 
+    def select(self, rows: Tensor, sources: Tensor | None) -> tuple["Encoded", Tensor]:
+        """Go on with some sources (None: all), in row i of decoding as in row rows[i] before.
 
-@dataclass
-class Cache:
-    """What is kept between the steps of decoding; one item of a list for each decoder layer."""
-
-    source: list[tuple[Tensor, Tensor]]  # keys and values of cross-attention, [B, H, K, d] each
-    bias: Tensor  # the source's additive mask [B, 1, 1, K]
-    own: list[Tensor]  # keys and values of self-attention, [2, rows, H, room, d]
-    streams: typing.Any = None
+        Returns the encoded sources that stay, and which rows to keep of a `Past`.
+        """
+        if sources is None:
+            return self, rows
+        cross = [(key[sources], value[sources]) for key, value in self.cross]
+        return replace(self, memory=self.memory[sources], cross=cross, bias=self.bias[sources]), rows
 
 
 class Transformer(nn.Module):
@@ -307,93 +309,79 @@ class Transformer(nn.Module):
             the order of the vocabulary; interchangeable tokens take none.
 
     Attributes:
-        static: train with static layouts on a CPU too.
         deepest: the most branches that tree positions hold.
     """
 
     Layer = Layer  # what both sides are made of
-    cached = 2  # tensors that a decoder layer keeps while decoding: keys and values
 
     def __init__(self, config: ModelConfig, operands: Sequence[int] = ()):
         super().__init__()
         if config.tree_positions and not operands:
             raise ValueError("tree positions need the number of operands of each token")
-        self.config, self.static = config, False
-        self.deepest = min(config.d_model // 2, MAX_TREE_DEPTH)
+        self.config, self.deepest = config, min(config.d_model // 2, MAX_TREE_DEPTH)
         self.register_buffer("operands", torch.tensor([*operands, 0]), persistent=False)
+        never = torch.tensor([Vocabulary.pad_id, Vocabulary.start_id])
+        self.register_buffer("never_written", never, persistent=False)
         self.encoder = nn.ModuleList(self.Layer(config, False) for _ in range(config.layers))
         self.decoder = nn.ModuleList(self.Layer(config, True) for _ in range(config.layers))
-
-    def layout(self, valid: Tensor, positions: Tensor | None = None) -> Layout:
-        """The layout of the tokens where `valid` [B, L]; see `Batch.positions`."""
-        return Layout.of(valid, self.static and self.training, positions)
+        self.dropout = nn.Dropout(config.dropout)
 
     def embed(self, U: Tensor, tokens: Tensor) -> Tensor:
-        """Rows of U [V, D] for tokens [N], times √D: [N, D]."""
-        return F.embedding(tokens, U * self.config.d_model**0.5)
-
-    def look_up(self, U: Tensor, tokens: Tensor, layout: Layout) -> Tensor:
-        """`embed` for the tokens of [B, L] that `layout` keeps; U may be [B, V, D]."""
+        """Rows of U [V, D], or of each sequence's own [B, V, D], for tokens [B, L], times √D."""
         if U.dim() == 3:
             first = torch.arange(len(U), device=U.device) * U.shape[1]
             U, tokens = U.flatten(0, 1), tokens + first[:, None]
-        return self.embed(U, layout.pack(tokens))
+        return F.embedding(tokens, U * self.config.d_model**0.5)
+
+    def rotation(self, tokens: Tensor, positions: Tensor | None, before: int = 0) -> Tensor:
+        """`rope_factors` of the columns of tokens, at `positions` or at before, before + 1, ..."""
+        columns = tokens.shape[1]
+        if positions is None:
+            positions = torch.arange(before, before + columns, device=tokens.device)
+        d_head = self.config.d_model // self.config.heads
+        return rope_factors(positions[:columns], d_head, self.config.rope_base)
 
     def tree_paths(self, tokens: Tensor) -> Tensor:
         """`tree_paths` of tokens [B, S]; ValueError: more branches than `deepest`."""
         return tree_paths(self.operands[tokens.clamp(max=len(self.operands) - 1)], self.deepest)
 
-    def encode(
-        self, U: Tensor, source: Tensor, dropout: Dropout | None = None, positions=None
-    ) -> Encoded:
+    def place(self, x: Tensor, source: Tensor, rotation: Tensor) -> tuple[Tensor, Tensor | None]:
+        """The encoder's input with its positions: tree positions added to x, or a rotation."""
+        if not self.config.tree_positions:
+            return x, rotation
+        return x + tree_encoding(self.tree_paths(source), self.config.d_model), None
+
+    def encode(self, U: Tensor, source: Tensor, positions: Tensor | None = None) -> Encoded:
         """Encode source [B, S], padded with 0; `positions`: see `Batch.positions`.
 
         ValueError for a formula deeper than tree positions hold: `deepest` branches.
         """
-        valid = source != Vocabulary.pad_id
-        layout = self.layout(valid, positions)
-        bias = padding_bias(valid, layout.keys)
-        x = self.look_up(U, source, layout)
-        if self.config.tree_positions:
-            paths = [layout.pack(path) for path in self.tree_paths(source)]
-            x = x + tree_encoding(torch.stack(paths), self.config.d_model)
-        x = drop(x, dropout)
+        bias, rotation = padding_bias(source != 0), self.rotation(source, positions)
+        x, own = self.place(self.embed(U, source), source, rotation)
+        x = self.dropout(x)
         for layer in self.encoder:
-            x = layer(x, layout, bias, dropout)
-        return Encoded(x, layout, bias)
-
-    def cache(self, encoded: Encoded, beams: int = 1) -> Cache:
-        """What decoding starts from, with so many rows for each source."""
-        pairs = [layer.cross.keys_values(encoded.memory, encoded.layout) for layer in self.decoder]
-        heads, rows = self.config.heads, beams * encoded.layout.batch
-        room = self.cached, rows, heads, STEP_KEYS, self.config.d_model // heads
-        own = [encoded.memory.new_zeros(room) for _ in pairs]
-        return Cache(pairs, encoded.bias, own, encoded.streams)
+            x = layer(x, own, bias)
+        return Encoded(x, [layer.cross.keys_values(x, rotation) for layer in self.decoder], bias)
 
     def decode(
         self,
         U: Tensor,
         inputs: Tensor,
-        layout: Layout,
-        source: Encoded | Cache,
-        dropout: Dropout | None = None,
-        **more,
+        encoded: Encoded,
+        past: Past | None = None,
+        positions: Tensor | None = None,
     ) -> Tensor:
-        """Features [N, D] for decoder inputs [B, T] (the start token, then the target).
+        """Features [R, T, D] for decoder inputs [R, T] (the start token, then the target).
 
-        With a `Cache`: for the inputs from column `layout.start` on, which it then keeps too; one
-        row or several (beams) for each source.
+        With a `Past`: for the columns after those that it keeps, and it keeps these too; one row or
+        several (beams) for each source.
         """
-        cached, end = isinstance(source, Cache), layout.start + layout.length
-        keys = padded(max(end, STEP_KEYS), inputs.device) if cached else layout.keys
-        bias = causal_bias(layout.length, inputs.device, keys, layout.start)
-        x = drop(self.look_up(U, inputs, layout), dropout)
-        for number, layer in enumerate(self.decoder):
-            if cached:
-                keys_values, kept = source.source[number], source.own[number]
-            else:
-                keys_values, kept = layer.cross.keys_values(source.memory, source.layout), None
-            x = layer(x, layout, bias, dropout, (keys_values, source.bias), kept, **more)
+        before = past.length if past else 0
+        bias = causal_bias(inputs.shape[1], U.device, before)
+        rotation = self.rotation(inputs, positions, before)
+        x = self.dropout(self.embed(U, inputs))
+        for layer, keys_values in zip(self.decoder, encoded.cross, strict=True):
+            x = layer(x, rotation, bias, (keys_values, encoded.bias), past)
         return x
 
     def project(self, U: Tensor, features: Tensor) -> Tensor:
@@ -403,33 +391,20 @@ class Transformer(nn.Module):
         """
         if self.config.normalize_features:
             features = F.normalize(features, dim=-1)
-        never = U.new_zeros(U.shape[-2])
-        never[Vocabulary.pad_id] = never[Vocabulary.start_id] = -torch.inf
         with torch.autocast(U.device.type, enabled=False):
-            return F.linear(features, U, never) if U.dim() == 2 else features @ U.mT + never
+            logits = features @ U.mT
+        return logits + U.new_zeros(U.shape[-2]).index_fill(0, self.never_written, -torch.inf)
 
-    def predict(
-        self, U: Tensor, inputs: Tensor, layout: Layout, source: Encoded | Cache, dropout=None
-    ) -> Tensor:
-        """Logits [N, V] of the token after each decoder input; see `decode`."""
-        features = self.decode(U, inputs, layout, source, dropout)
-        if U.dim() == 3:
-            return layout.pack(self.project(U, layout.unpack(features)))
-        return self.project(U, features)
+    def predict(self, U: Tensor, inputs: Tensor, encoded: Encoded, past=None, positions=None):
+        """Logits [R, T, V] of the token after each decoder input; see `decode`."""
+        return self.project(U, self.decode(U, inputs, encoded, past, positions))
 
     def forward(
-        self,
-        U: Tensor,
-        source: Tensor,
-        inputs: Tensor,
-        layout: Layout,
-        dropout: Dropout | None = None,
-        positions: Tensor | None = None,
+        self, U: Tensor, source: Tensor, inputs: Tensor, positions: Tensor | None = None
     ) -> Tensor:
-        """Logits [N, V] for source [B, S] and the decoder inputs [B, T] that `layout` keeps.
+        """Logits [B, T, V] for source [B, S] and decoder inputs [B, T].
 
-        U is [V, D], or [B, V, D] with a matrix for each sequence. `positions`: of the source; the
-        layout has the target's.
+        U is [V, D], or [B, V, D] with a matrix for each sequence. `positions`: see
+        `Batch.positions`.
         """
-        encoded = self.encode(U, source, dropout, positions)
-        return self.predict(U, inputs, layout, encoded, dropout)
+        return self.predict(U, inputs, self.encode(U, source, positions), positions=positions)

@@ -17,7 +17,10 @@ Shape letters: B batch, V vocabulary, D model, N tokens.
 import json
 import math
 import shutil
+import signal
+import threading
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,20 +31,31 @@ from torch.nn.utils import clip_grad_norm_
 from tqdm.auto import tqdm
 
 from itekit import files
+from itekit.checkpoints import (
+    CheckpointError,
+    check_tensors,
+    load_optimizer,
+    optimizer_tensors,
+    parameters,
+    read_checkpoint,
+    read_settings,
+    save_checkpoint,
+)
 from itekit.data import Batch, copying_batch, stream
 from itekit.decoding import copy_strings
-from itekit.experiments import CopyingExperiment, Experiment, from_json
-from itekit.files import LOG, CheckpointError, check_tensors, read_checkpoint, read_log
-from itekit.losses import AdaCos, CrossEntropy
-from itekit.model import Dropout, Transformer
+from itekit.experiments import CopyingExperiment, Experiment
+from itekit.files import LOG, read_log
+from itekit.losses import make_loss
+from itekit.model import Transformer
 from itekit.random_vectors import seeded
 from itekit.tasks.copying import edit_distances
 from itekit.vocabulary import Vocabulary
 
 CHECKPOINT, FINISHED = "checkpoint.safetensors", "model.safetensors"
-STATE = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps for each parameter
 PRECISIONS = ("float32", "bfloat16")
-LENGTHS = 8  # on a GPU, or compiled, lengths are rounded up to a multiple
+LENGTHS = 8  # lengths are rounded up to a multiple where the model is compiled
+CHECKPOINT_SECONDS = 600  # the longest that a run goes on without a checkpoint
+START = {"loss": 0.0, "tokens": 0, "seconds": 0.0}  # of what the log's next record is about
 VALIDATION_SEED = 1_000_033  # not the test's, so that no choice is ever made on test strings
 
 
@@ -74,7 +88,7 @@ class Network(nn.Module):
                 experiment.vocabulary, experiment.test_vocabulary, experiment.model.d_model
             )
             self.model = self._transformer()
-        self.loss = AdaCos(len(experiment.vocabulary)) if experiment.adacos else CrossEntropy()
+        self.loss = make_loss(getattr(experiment, 'loss', 'adacos' if getattr(experiment, 'adacos', True) else 'cross_entropy'), len(experiment.vocabulary))
 
     def _transformer(self) -> Transformer:
         made = self.experiment.model, self.experiment.operands
@@ -89,21 +103,15 @@ class Network(nn.Module):
         """Where the weights are."""
         return next(self.model.parameters()).device
 
-    def batch_loss(
-        self, batch: Batch, generator: torch.Generator, dropout: Dropout | None = None
-    ) -> Tensor:
+    def logits(self, U: Tensor, batch: Batch) -> Tensor:
+        """Logits [B, T, V] of the tokens of a batch's target."""
+        return self.model(U, batch.source, batch.inputs, batch.positions)
+
+    def batch_loss(self, batch: Batch, generator: torch.Generator) -> Tensor:
         """Loss of a batch over the training vocabulary, with U drawn from `generator`."""
         count = {"count": len(batch.source)} if self.experiment.per_sample else {}
         U = self.embedding.matrix(self.experiment.vocabulary, generator, **count)
-        return self.loss(*self.logits(U, batch, dropout))
-
-    def logits(
-        self, U: Tensor, batch: Batch, dropout: Dropout | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Logits [N, V] and targets [N] of a batch's tokens."""
-        layout = self.model.layout(batch.target != 0, batch.positions)
-        logits = self.model(U, batch.source, batch.inputs, layout, dropout, batch.positions)
-        return logits, layout.pack(batch.target)
+        return self.loss(self.logits(U, batch), batch.target)
 
     @torch.no_grad()
     def matrix(self, vocabulary: Vocabulary, generator: torch.Generator) -> Tensor:
@@ -155,7 +163,7 @@ class Network(nn.Module):
         """
         weights = {k: v.to(dtype or v.dtype) for k, v in self.state_dict().items()}
         metadata = {"experiment": self.experiment.to_json(), "trained": self.trained}
-        files.save_checkpoint(path, weights | (tensors or {}), metadata | (extra or {}))
+        save_checkpoint(path, weights | (tensors or {}), metadata | (extra or {}))
 
     @classmethod
     def load(cls, path: Path, experiment: Experiment | None = None) -> "Network":
@@ -182,33 +190,6 @@ class Network(nn.Module):
         self.load_state_dict(known)
 
 
-def read_settings(path: Path, metadata: dict, expected: Experiment | None) -> Experiment:
-    """The experiment to rebuild a checkpoint by: `expected` if the weights are of such a run."""
-    try:
-        found = metadata["experiment"]
-        if expected is None:
-            return from_json(found)
-        of_its_kind = set(found) <= set(expected.to_json())
-        saved = type(expected).from_json(found) if of_its_kind else from_json(found)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CheckpointError(f"{path}: no readable settings ({error!r})") from error
-    wanted, saved = _flat(expected.to_json()), _flat(saved.to_json())
-    for name in wanted:
-        if wanted[name] != saved.get(name) and name.split(".")[0] not in expected.EVALUATION:
-            raise CheckpointError(
-                f"{path}: a run with other settings: expected {name} {wanted[name]}, "
-                f"found {saved.get(name)}; choose another file or directory"
-            )
-    return expected
-
-
-def _flat(value: dict, prefix: str = "") -> dict:
-    flat = {}
-    for key, v in value.items():
-        flat |= _flat(v, f"{prefix}{key}.") if isinstance(v, dict) else {prefix + key: v}
-    return flat
-
-
 def learning_rate(step: int, steps: int, peak: float, warmup: int) -> float:
     """Learning rate of step 0 .. steps - 1: linear to `peak` over `warmup`, then cosine to 0."""
     if step < warmup:
@@ -227,31 +208,18 @@ def adamw(module: nn.Module, peak: float) -> torch.optim.AdamW:
     return torch.optim.AdamW(groups, lr=peak, betas=(0.9, 0.95), eps=1e-8, fused=True)
 
 
-def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The optimiser's state as tensors under the names "optimizer.NUMBER.KEY"."""
-    return {
-        f"optimizer.{i}.{key}": optimizer.state[p][key]
-        for i, p in enumerate(parameters(optimizer))
-        for key in STATE
-    }
-
-
-def load_optimizer(path: Path, optimizer: torch.optim.Optimizer, tensors: dict) -> None:
-    """Put back what `optimizer_tensors` gave; CheckpointError names a tensor that is wrong."""
-    found = {name: x for name, x in tensors.items() if name.startswith("optimizer.")}
-    expected = {
-        f"optimizer.{i}.{key}": torch.zeros(()) if key == "step" else p
-        for i, p in enumerate(parameters(optimizer))
-        for key in STATE
-    }
-    check_tensors(path, expected, found)
-    for i, p in enumerate(parameters(optimizer)):
-        optimizer.state[p] = {k: found[f"optimizer.{i}.{k}"].to(p.device) for k in STATE}
-
-
-def parameters(optimizer: torch.optim.Optimizer) -> list[nn.Parameter]:
-    """All trained parameters, in the order of the optimiser."""
-    return [p for group in optimizer.param_groups for p in group["params"]]
+@contextmanager
+def _terminating():
+    """Whether the process was told to terminate (SIGTERM) since the block began, as a function."""
+    told = threading.Event()
+    if threading.current_thread() is not threading.main_thread():  # others get no signals
+        yield told.is_set
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: told.set())
+    try:
+        yield told.is_set
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class Trainer:
@@ -296,12 +264,12 @@ class Trainer:
         self.network = Network(experiment).to(self.device)
         if start:
             self.network.begin_as(start)
-        self.static = self.network.model.static = on_gpu or self.compiled
         if self.compiled:
             self.network.model.compile()
         self.optimizer = adamw(self.network, 0.0)
         self.stream = stream(experiment)
         self.step, self.seconds, self.executed = 0, 0.0, []
+        self.interval = dict(START)  # what the next record of the log will be about
         if (self.directory / CHECKPOINT).exists():
             self._resume()
         how = {"device": self.device.type, "precision": self.precision, "compiled": self.compiled}
@@ -311,19 +279,24 @@ class Trainer:
     def run(self, until: int | None = None, progress: bool = True) -> Network:
         """Train to the end (or to step `until`), from wherever the directory stands.
 
+        Every `log_every` steps the log gets a record. A checkpoint is written every
+        `checkpoint_every` steps, ten minutes after the last one, and when the process is told to
+        terminate (SIGTERM), which then ends as Ctrl-C does.
+
         Returns:
             the network, in evaluation mode.
 
         Raises:
-            ValueError: `until` is neither the end nor a multiple of `log_every`.
+            ValueError: `until` is not between this step and the end.
             BlockingIOError: another process trains in this directory.
             TrainingDivergedError: the loss or a weight became NaN or infinite.
             OSError: a checkpoint cannot be written; the one before it is still whole.
+            KeyboardInterrupt: the process was told to terminate.
         """
         config = self.experiment.training
-        last = config.steps if until is None else min(until, config.steps)
-        if last % config.log_every and last != config.steps:
-            raise ValueError(f"until must be a multiple of {config.log_every}, found {until}")
+        last = config.steps if until is None else until
+        if not self.step <= last <= config.steps:
+            raise ValueError(f"until must be {self.step} to {config.steps}, found {until}")
         bar = tqdm(
             total=last,
             initial=self.step,
@@ -331,47 +304,32 @@ class Trainer:
             unit="step",
             desc=self.experiment.name,
         )
-        with files.locked(self.directory), bar:
+        with files.locked(self.directory), bar, _terminating() as terminating:
             kept = [r for r in read_log(self.directory) if r["step"] <= self.step]
             files.write_text(self.directory / LOG, "".join(json.dumps(r) + "\n" for r in kept))
             self.network.train()
+            started = saved = time.monotonic()
             while self.step < last:
-                record = self._interval(last, bar)
-                with files.naming_full_disk(log := self.directory / LOG), open(log, "a") as file:
-                    file.write(json.dumps(record) + "\n")
-                bar.set_postfix(loss=f"{record['loss']:.4f}")
-                if self.step % config.checkpoint_every == 0 or self.step == last:
+                loss, tokens = self.train_step()
+                self.interval["loss"] += loss
+                self.interval["tokens"] += tokens
+                bar.update()
+                if self.step % config.log_every == 0 or self.step == config.steps:
+                    started = self._clock(started)
+                    record = self._record()
+                    with files.naming_full_disk(log := self.directory / LOG), open(log, "a") as f:
+                        f.write(json.dumps(record) + "\n")
+                    bar.set_postfix(loss=f"{record['loss']:.4f}")
+                due = self.step % config.checkpoint_every == 0 or self.step == last
+                if due or terminating() or time.monotonic() - saved > CHECKPOINT_SECONDS:
+                    started = self._clock(started)
                     self._save()
+                    saved = time.monotonic()
+                if terminating():
+                    raise KeyboardInterrupt
             if self.step == config.steps:
                 self._finish()
         return self.network.train(False)
-
-    def _interval(self, last: int, bar: tqdm) -> dict:
-        """Train to the next record of the log, and make the record."""
-        config, first = self.experiment.training, self.step
-        stop = min(last, (first // config.log_every + 1) * config.log_every)
-        total, tokens, started = torch.zeros((), device=self.device), 0, time.perf_counter()
-        while self.step < stop:
-            loss, worked = self.train_step()
-            total += loss
-            tokens += worked
-            bar.update()
-        mean = total.item() / (stop - first)  # waits for the device
-        seconds = time.perf_counter() - started
-        self.seconds += seconds
-        if not math.isfinite(mean):
-            self._diverged(f"the loss is {mean} in steps {first + 1} to {stop}")
-        record = {
-            "step": self.step,
-            "loss": mean,
-            "learning_rate": self.optimizer.param_groups[0]["lr"],
-            "tokens_per_second": round(tokens / seconds),
-        }
-        if self.network.loss.scale is not None:
-            record["scale"] = self.network.loss.scale.item()
-        if self.step % config.validate_every == 0 or self.step == config.steps:
-            record |= validate(self.network, self.stream)
-        return record
 
     def train_step(self) -> tuple[Tensor, int]:
         """One step: a batch, its loss, the gradients, the update; waits for nothing on a GPU.
@@ -387,21 +345,46 @@ class Trainer:
         batch = self.stream.batch(step)
         if config.positions:
             batch = batch.at_random_positions(config.positions, seeded(seed, POSITIONS, step))
-        batch = (batch.padded(LENGTHS) if self.static else batch).to(self.device)
-        generator = seeded(seed, DROPOUT, step)
-        if self.static:  # compilers and GPUs take torch's own dropout, from torch's own generator
-            torch.manual_seed(generator.initial_seed())
-            generator = None
-        dropout = Dropout(self.experiment.model.dropout, generator)
+        batch = (batch.padded(LENGTHS) if self.compiled else batch).to(self.device)
+        torch.manual_seed(seeded(seed, DROPOUT, step).initial_seed())
         half = self.precision == "bfloat16"
         with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
-            loss = self.network.batch_loss(batch, seeded(seed, RANDOM_PARTS, step), dropout)
+            loss = self.network.batch_loss(batch, seeded(seed, RANDOM_PARTS, step))
         self.optimizer.zero_grad()
         loss.backward()
         clip_grad_norm_(parameters(self.optimizer), config.gradient_norm)
         self.optimizer.step()
         self.step += 1
         return loss.detach(), batch.tokens
+
+    def _clock(self, started: float) -> float:
+        """Add the time since `started` to the run's and to the interval's; returns now."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+        seconds = (now := time.monotonic()) - started
+        self.seconds += seconds
+        self.interval["seconds"] += seconds
+        return now
+
+    def _record(self) -> dict:
+        """The record of the log for the steps since the one before, which begins anew."""
+        config, interval = self.experiment.training, self.interval
+        first = (self.step - 1) // config.log_every * config.log_every
+        mean = float(interval["loss"]) / (self.step - first)
+        if not math.isfinite(mean):
+            self._diverged(f"the loss is {mean} in steps {first + 1} to {self.step}")
+        record = {
+            "step": self.step,
+            "loss": mean,
+            "learning_rate": self.optimizer.param_groups[0]["lr"],
+            "tokens_per_second": round(interval["tokens"] / interval["seconds"]),
+        }
+        self.interval = dict(START)
+        if self.network.loss.scale is not None:
+            record["scale"] = self.network.loss.scale.item()
+        if self.step % config.validate_every == 0 or self.step == config.steps:
+            record |= validate(self.network, self.stream)
+        return record
 
     def _diverged(self, what: str) -> None:
         path = self.directory / CHECKPOINT
@@ -411,7 +394,9 @@ class Trainer:
     def _save(self) -> None:
         if not all(p.isfinite().all() for p in parameters(self.optimizer)):
             self._diverged(f"a weight is infinite or not a number after step {self.step}")
+        interval = self.interval | {"loss": float(self.interval["loss"])}
         extra = {"step": self.step, "seconds": self.seconds, "executed": self.executed}
+        extra["interval"] = interval
         state = optimizer_tensors(self.optimizer)
         self.network.save(self.directory / CHECKPOINT, extra, state)
 
@@ -425,6 +410,7 @@ class Trainer:
         load_optimizer(path, self.optimizer, tensors)
         self.step, self.seconds = metadata["step"], metadata["seconds"]
         self.executed = metadata.get("executed", [])
+        self.interval = metadata.get("interval", dict(START))
 
     def _finish(self) -> None:
         self.network.trained = {
@@ -448,7 +434,8 @@ def validate(network: Network, stream, batches: int = 4, size: int = 256) -> dic
     U = network.matrix(network.experiment.vocabulary, seeded(network.experiment.seed, VALIDATION))
     losses, correct, count = [], 0, 0
     for batch in stream.held_out(batches, size):
-        logits, targets = network.logits(U, batch.to(U.device))
+        batch = batch.to(U.device)
+        logits, targets = network.logits(U, batch), batch.target
         losses.append(network.loss(logits, targets).item())
         real = targets != Vocabulary.pad_id
         correct += (logits.argmax(-1) == targets)[real].sum().item()

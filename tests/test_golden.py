@@ -30,6 +30,11 @@ def rounded(x: torch.Tensor) -> list:
     return [[round(v, 5) if v > -1e9 else None for v in row] for row in x.tolist()]
 
 
+def tokens_of(logits: torch.Tensor, batch) -> torch.Tensor:
+    """The logits of the target's tokens, padding left out: [N, V]."""
+    return logits[batch.target != 0]
+
+
 def copying_answers(network) -> dict:
     grid, made = network.experiment.grid, network.experiment
     cells = [(3, 9), (5, 10), (9, 10), (10, 16), (16, 24)]
@@ -43,7 +48,7 @@ def copying_answers(network) -> dict:
         found["beams"] += tokens[:, :2].tolist()
         found["scores"] += [[round(s, 4) for s in row] for row in scores[:, :2].tolist()]
         if unique == 5:
-            found["logits"] = rounded(network.logits(U, batch)[0][:8])
+            found["logits"] = rounded(tokens_of(network.logits(U, batch), batch)[:8])
     return found
 
 
@@ -56,14 +61,14 @@ def logic_answers(network) -> dict:
     solver = Solver(network, 1)
     greedy = Solver(network, 1, beams=1).answers(formulas)
     beams = solver.beam_answers(formulas)
-    packed = problems(made, pairs[:2], solver.vocabulary)
+    batch = problems(made, pairs[:2], solver.vocabulary).batch(np.arange(2))
     return {
         "formulas": formulas,
         "greedy": greedy,
         "beams": beams,
         "verdicts": [CHECK[made.task](f, b[0], y) for (f, y), b in zip(pairs, beams, strict=True)],
         "loss": round(solver.loss(pairs[:24]), 5),
-        "logits": rounded(network.logits(solver.U, packed.batch(np.arange(2)))[0][:12]),
+        "logits": rounded(tokens_of(network.logits(solver.U, batch), batch)[:12]),
     }
 
 
