@@ -197,9 +197,9 @@ class Attention(nn.Module):
         self.output = nn.Linear(d_model, d_model)
 
     def split(self, projected: Tensor, parts: int) -> tuple[Tensor, ...]:
-        """Projections [B, L, parts × D] -> [B, H, L, d] each, in float32."""
-        shape = parts, self.heads, -1
-        return projected.float().unflatten(-1, shape).permute(2, 0, 3, 1, 4).unbind(0)
+        """Projections [B, L, parts × D] -> [B, H, L, d] each, in the type of the weights."""
+        projected = projected.to(self.output.weight.dtype).unflatten(-1, (parts, self.heads, -1))
+        return projected.permute(2, 0, 3, 1, 4).unbind(0)
 
 
 class SelfAttention(Attention):

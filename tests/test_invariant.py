@@ -13,7 +13,7 @@ from itekit.data import Batch
 from itekit.datasets.sets import read_set
 from itekit.decoding import Solver, beam, greedy
 from itekit.invariant import Streams
-from itekit.model import Layout
+from itekit.model import Past
 from itekit.results import load_network
 from itekit.training import Network, Trainer
 from itekit.vocabulary import Vocabulary, ltl_vocabulary
@@ -56,10 +56,9 @@ def batch(texts, vocabulary, labels=None) -> Batch:
 
 
 def logits(network, vocabulary, some: Batch) -> torch.Tensor:
-    """[B, T, V], zero where nothing stands."""
+    """[B, T, V]."""
     with torch.no_grad():
-        found, _ = network.logits(network.matrix(vocabulary, None), some)
-    return network.model.layout(some.target != 0).unpack(found)
+        return network.logits(network.matrix(vocabulary, None), some)
 
 
 @pytest.mark.parametrize("aggregation", ["encoder", "both"])
@@ -72,10 +71,12 @@ def test_a_renamed_problem_has_the_renamed_answer(aggregation):
     found = logits(made, vocabulary, batch(some, vocabulary))
     renamed = logits(made, vocabulary, batch(others, vocabulary))
     fixed = vocabulary.learned_count
-    assert torch.allclose(found[..., :fixed], renamed[..., :fixed], atol=1e-5)
+    real = batch(some, vocabulary).target != 0
+    assert torch.allclose(found[real][:, :fixed], renamed[real][:, :fixed], atol=1e-5)
     for i, to in enumerate(order):
         before, after = (vocabulary.encode(side) for side in (to.keys(), to.values()))
-        assert torch.allclose(found[i][:, before], renamed[i][:, after], atol=1e-5)
+        of = real[i]
+        assert torch.allclose(found[i][of][:, before], renamed[i][of][:, after], atol=1e-5)
     solver = Solver(made, vocabulary=vocabulary)
     answers, undone = solver.answers(some), []
     for rename, answer in zip(renamings, solver.answers(others), strict=True):
@@ -146,7 +147,7 @@ def test_aggregated_attention_by_hand():
         heads = [
             part.unflatten(-1, (attention.heads, -1)).movedim(-2, 0) for part in (query, key, value)
         ]
-        weights = (heads[0] @ heads[1].mT / attention.d_head**0.5).softmax(-1)
+        weights = (heads[0] @ heads[1].mT / heads[0].shape[-1] ** 0.5).softmax(-1)
         return attention.output((weights @ heads[2]).movedim(0, -2).flatten(-2))
 
     def norm(x, module):
@@ -161,24 +162,18 @@ def test_aggregated_attention_by_hand():
     expected = norm(expected + layer.feed_forward(expected), layer.norm_feed_forward)
 
     source = torch.tensor([[both, a, b]])
-    streams, layout = Streams.of(source, model.fixed), Layout(1, 3)
-    found = layer(
-        x.flatten(0, 1),
-        Layout(2, 3),
-        torch.zeros(1, 1, 1, 16).index_fill(3, torch.arange(3, 16), -torch.inf),
-        mixed=(streams, streams.shares(source), layout),
-    )
-    assert torch.allclose(found.unflatten(0, (2, 3)), expected, atol=1e-5)
+    streams = Streams.of(source, model.fixed)
+    found = layer(x, None, torch.zeros(1, 1, 1, 3), (streams, streams.shares(source)))
+    assert torch.allclose(found, expected, atol=1e-5)
 
 
 def test_logits_are_cosines_of_the_mean_and_of_each_symbol():
     made, vocabulary = network(), ltl_vocabulary(3)
     some, U = batch(["Uab"], vocabulary), made.matrix(ltl_vocabulary(3), None)
-    model, layout = made.model, made.model.layout(some.target != 0)
     with torch.no_grad():
-        encoded = model.encode(U, some.source)
-        x = model.decode(U, some.inputs, layout, encoded).unflatten(0, (2, -1))
-        found = model.predict(U, some.inputs, layout, encoded)
+        encoded = made.model.encode(U, some.source)
+        x = made.model.decode(U, some.inputs, encoded)
+        (found,) = made.model.predict(U, some.inputs, encoded)
     n, (a, b) = vocabulary.learned_count, vocabulary.encode("ab")
     assert torch.allclose(found[:, 3:n], normalize(x.mean(0), dim=-1) @ U[3:n].T, atol=1e-5)
     for stream, symbol in enumerate((a, b)):
@@ -191,13 +186,12 @@ def test_decoding_step_by_step_and_in_a_batch_changes_nothing(aggregation):
     some = batch(some_formulas(12), vocabulary)
     U = made.matrix(vocabulary, None)
     with torch.no_grad():
-        cache = made.model.cache(made.model.encode(U, some.source))
+        encoded, past = made.model.encode(U, some.source), Past()
         whole = logits(made, vocabulary, some)
         for t in range(some.target.shape[1]):
-            layout = Layout(len(some.inputs), 1, start=t)
-            found = made.model.predict(U, some.inputs[:, t : t + 1], layout, cache)
+            found = made.model.predict(U, some.inputs[:, t : t + 1], encoded, past)
             rows = some.target[:, t] != 0
-            assert torch.allclose(found[rows], whole[rows, t], atol=1e-4)
+            assert torch.allclose(found[rows, 0], whole[rows, t], atol=1e-4)
     together = beam(made.model, U, some.source, 8, 3)[0]
     first = greedy(made.model, U, some.source, 8)
     for i, source in enumerate(some.source):
@@ -206,16 +200,12 @@ def test_decoding_step_by_step_and_in_a_batch_changes_nothing(aggregation):
         assert torch.equal(greedy(made.model, U, one, 8)[0], first[i])
 
 
-def test_the_packed_and_the_static_layout_agree():
+def test_padding_has_no_say():
     made, vocabulary = network(), ltl_vocabulary(3)
     some = batch(some_formulas(6), vocabulary)
-    packed = logits(made, vocabulary, some)
-    made.train()
-    made.model.static = True
-    some = some.padded(8)
-    static = logits(made, vocabulary, some)[:, : packed.shape[1]]
-    real = some.target[:, : packed.shape[1]] != 0
-    assert torch.allclose(packed[real], static[real], atol=1e-5)
+    found, padded = logits(made, vocabulary, some), logits(made, vocabulary, some.padded(8))
+    real = some.target != 0
+    assert torch.allclose(found[real], padded[:, : real.shape[1]][real], atol=1e-5)
 
 
 def test_several_classes_are_refused():
@@ -234,7 +224,8 @@ def test_a_converted_network_begins_where_the_ordinary_one_stood():
     (a,), expected = vocabulary.encode("a"), logits(ordinary, vocabulary, some)
     found = logits(converted, vocabulary, some)[..., a]
     holds = (some.source == a).any(1)
-    assert torch.allclose(found[holds], expected[holds][..., a], atol=1e-4)
+    real = (some.target != 0) & holds[:, None]
+    assert torch.allclose(found[real], expected[real][:, a], atol=1e-4)
     assert torch.isinf(found[~holds]).all()
 
 

@@ -1,7 +1,6 @@
-"""The transformer against a plain padded reference, and what must never change its answers.
+"""The transformer against a reference with written-out masks, and what must not change its answers.
 
-The packed layout of a CPU, the static one of a GPU, compiled code and decoding from a cache are all
-held to the same reference.
+Compiled code and decoding with a `Past` are held to the same.
 """
 
 import math
@@ -18,33 +17,26 @@ from torch.nn.functional import layer_norm, normalize, relu, scaled_dot_product_
 
 from itekit.data import Batch
 from itekit.decoding import _Steps
-from itekit.fast import drop
 from itekit.logic.formulas import ARITY
 from itekit.model import (
     MAX_TREE_DEPTH,
-    Dropout,
-    Layout,
     ModelConfig,
     Transformer,
-    add_dropped,
-    rope_table,
+    rope_factors,
     rotate,
     tree_encoding,
     tree_paths,
 )
 from itekit.vocabulary import ltl_vocabulary
 
-CPU = torch.device("cpu")
 CONFIG = ModelConfig(d_model=16, layers=2, heads=2, d_ff=24)
 END, START, FIRST = 1, 2, 3
 
 
-def transformer(seed: int = 0, config: ModelConfig = CONFIG, static: bool = False) -> Transformer:
-    """A random model; as a GPU runs it, if static."""
+def transformer(seed: int = 0, config: ModelConfig = CONFIG) -> Transformer:
+    """A random model."""
     torch.manual_seed(seed)
-    model = Transformer(config).double().train(static)
-    model.static = static
-    return model
+    return Transformer(config).double().eval()
 
 
 def matrix(size: int = 9, seed: int = 1) -> torch.Tensor:
@@ -66,17 +58,15 @@ def shifted(target: torch.Tensor) -> torch.Tensor:
 
 def logits(model, U, source, target) -> torch.Tensor:
     """Logits [N, V] of the tokens that are not padding."""
-    layout = model.layout(target != 0)
-    found = model(U, source, shifted(target), layout)
-    return found[target.flatten() != 0] if layout.static else found
+    return model(U, source, shifted(target))[target != 0]
 
 
-# The reference: everything padded, nothing packed, masks written out.
+# The reference: another attention, masks written out.
 
 
 def heads_of(x, count, rotary):
     x = x.unflatten(-1, (count, -1)).transpose(1, 2)
-    return rotate(x, rope_table(x.shape[2], x.shape[3], CPU)) if rotary else x
+    return rotate(x, rope_factors(torch.arange(x.shape[2]), x.shape[3])) if rotary else x
 
 
 def attention(queries, keys, values, mask, count):
@@ -102,7 +92,7 @@ def itself(layer, x, mask):
 
 
 def reference(model, U, source, target) -> torch.Tensor:
-    """Logits [B, T, V] of the same model, padded."""
+    """Logits [B, T, V] of the same model."""
     seen = (source != 0)[:, None, None, :]
     T = target.shape[1]
     causal = torch.arange(T)[:, None] >= torch.arange(T)
@@ -125,23 +115,22 @@ LENGTHS = st.lists(st.integers(1, 20), min_size=1, max_size=4)
 
 
 @settings(max_examples=12)
-@given(LENGTHS, LENGTHS, st.integers(0, 1000), st.booleans())
-def test_forward_equals_the_padded_reference(sources, targets, seed, static):
+@given(LENGTHS, LENGTHS, st.integers(0, 1000))
+def test_forward_equals_the_reference(sources, targets, seed):
     count = min(len(sources), len(targets))
     source, target = sequences(sources[:count], seed=seed), sequences(targets[:count], seed=seed)
-    model, U = transformer(static=static), matrix()
+    model, U = transformer(), matrix()
     expected = reference(model, U, source, target)[target != 0]
     torch.testing.assert_close(logits(model, U, source, target), expected, atol=1e-6, rtol=1e-5)
 
 
-@pytest.mark.parametrize("static", [False, True])
 @pytest.mark.parametrize("lengths", [[5, 2, 7], [4, 4], [17, 3]])
-def test_gradients_equal_those_of_the_padded_reference(lengths, static):
+def test_gradients_equal_those_of_the_reference(lengths):
     source, target = sequences(lengths), sequences(lengths[::-1], seed=3)
     weights = torch.randn(int((target != 0).sum()), 9, generator=seeded(), dtype=torch.float64)
     gradients = []
     for forward in (logits, lambda *given: reference(*given)[target != 0]):
-        model, U = transformer(static=static), matrix().requires_grad_()
+        model, U = transformer(), matrix().requires_grad_()
         (forward(model, U, source, target)[:, [1, *range(3, 9)]] * weights[:, 2:]).sum().backward()
         gradients.append({"U": U.grad} | {n: p.grad for n, p in model.named_parameters()})
     for name, found in gradients[0].items():
@@ -157,18 +146,13 @@ def rows(S: int, T: int, count: int = 4) -> Batch:
     return Batch(*sides)
 
 
-@pytest.mark.parametrize("static", [False, True])
-def test_decoding_from_a_cache_equals_decoding_at_once(static):
-    """One column at a time, past the cache's first room; several rows for each source."""
-    model, U, T = transformer(), matrix(), 70
+def test_decoding_step_by_step_equals_decoding_at_once():
+    """One column at a time, several rows for each source."""
+    model, U, T = transformer(), matrix(), 20
     source, target = sequences([4, 9, 2]), torch.randint(3, 9, (6, T), generator=seeded())
-    steps = _Steps(model, U, source, T, 2)
-    steps.on_gpu = static
-    found = [steps.step(column, t) for t, column in enumerate(shifted(target).T)]
-    layout = Layout(*target.shape)
-    expected = model(U, source.repeat_interleave(2, 0), shifted(target), layout).unflatten(
-        0, (6, T)
-    )
+    steps = _Steps(model, U, source, T)
+    found = [steps.step(column) for column in shifted(target).T]
+    expected = model(U, source.repeat_interleave(2, 0), shifted(target))
     torch.testing.assert_close(torch.stack(found, 1), expected, atol=1e-6, rtol=1e-5)
 
 
@@ -193,29 +177,23 @@ def test_logits_without_normalisation_are_dot_products():
 
 
 def test_rotation_is_by_the_angles_of_the_paper_of_rope():
-    table = rope_table(5, 6, CPU)
+    x = torch.randn(2, 5, 6, generator=seeded())
+    turned = rotate(x, rope_factors(torch.arange(5), 6))
     for p, j in [(0, 0), (1, 0), (4, 0), (3, 1), (4, 2)]:
         angle = p * 10000 ** (-2 * j / 6)
-        assert table[p, j].item() == pytest.approx(complex(math.cos(angle), math.sin(angle)))
-    quarter = torch.tensor([[1j]], dtype=torch.complex64)
-    assert rotate(torch.tensor([[3.0, 4.0]]), quarter).tolist() == [[-4.0, 3.0]]
+        before, after = (complex(*row) for row in (x[1, p, 2 * j :][:2], turned[1, p, 2 * j :][:2]))
+        assert after == pytest.approx(before * complex(math.cos(angle), math.sin(angle)), abs=1e-6)
 
 
-def test_dropout_keeps_the_rate_and_the_mean_and_is_decided_by_its_generator():
-    factor = Dropout(0.9, seeded()).keep(torch.empty(99_999, 3))
-    assert factor.unique().tolist() == [0.0, pytest.approx(10)]
-    assert (factor == 0).float().mean().item() == pytest.approx(0.9, abs=0.003)
-    x, dropout = torch.ones(7, 5), Dropout(0.5, seeded(4))
-    first, second = drop(x, dropout), drop(x, dropout)
-    assert torch.equal(first, drop(x, Dropout(0.5, seeded(4)))) and not torch.equal(first, second)
-    torch.testing.assert_close(add_dropped(x, 2 * x, Dropout(0.5, seeded(4))), x + 2 * first)
-    assert drop(x, None) is x and drop(x, Dropout(0.0, seeded())) is x
-    # torch's own, seeded by the caller
-    x, dropout = torch.ones(1000), Dropout(0.25, None)
-    torch.manual_seed(0)
-    first = drop(x, dropout)
-    torch.manual_seed(0)
-    assert add_dropped(x, x, dropout).equal(x + first) and 200 < (first == 0).sum() < 300
+def test_dropout_is_in_training_alone_and_the_seed_decides_it():
+    network, batch = tiny_network().train(), rows(4, 4)
+    U = network.matrix(network.experiment.vocabulary, seeded(0))
+    found = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        found.append(network.logits(U, batch))
+    assert found[0].equal(found[1]) and not found[0].equal(found[2])
+    assert network.eval().logits(U, batch).equal(network.logits(U, batch))
 
 
 @pytest.mark.parametrize(
@@ -236,30 +214,29 @@ def test_another_rope_base_changes_positions_and_nothing_else():
     network, batch = tiny_network(), rows(4, 4)
     U = network.matrix(network.experiment.vocabulary, seeded(0))
     base = network.experiment.model.rope_base
-    same, other = (network.with_rope_base(b).logits(U, batch)[0] for b in (base, 100.0))
-    expected = network.logits(U, batch)[0]
+    same, other = (network.with_rope_base(b).logits(U, batch) for b in (base, 100.0))
+    expected = network.logits(U, batch)
     assert torch.equal(same, expected) and not torch.allclose(other, expected, atol=1e-4)
     none = replace(batch, positions=torch.zeros(4, dtype=torch.int64))
-    same, other = (network.with_rope_base(b).logits(U, none)[0] for b in (base, 100.0))
+    same, other = (network.with_rope_base(b).logits(U, none) for b in (base, 100.0))
     assert torch.equal(same, other)
 
 
 # bfloat16 and compilation
 
 
-def loss_and_gradients(network, batch, half: bool = False, dropout: Dropout | None = None):
+def loss_and_gradients(network, batch, half: bool = False):
     network.train().loss.scale.fill_(5.0)
+    torch.manual_seed(0)
     with torch.autocast("cpu", torch.bfloat16, enabled=half):
-        loss = network.batch_loss(batch, seeded(), dropout)
+        loss = network.batch_loss(batch, seeded())
     parts = (network.embedding, network.model)
     gradients = torch.autograd.grad(loss, [p for part in parts for p in part.parameters()])
     return loss, torch.cat([g.flatten() for g in gradients])
 
 
-@pytest.mark.parametrize("static", [False, True])
-def test_bfloat16_is_near_float32(static):
+def test_bfloat16_is_near_float32():
     network, batch = tiny_logic_network(), rows(7, 6)
-    network.model.static = static
     (loss, gradient), (other, rounded) = (
         loss_and_gradients(network, batch, half) for half in (False, True)
     )
@@ -273,7 +250,6 @@ def test_the_model_is_compiled_whole_and_rarely():
     """Once for the first shape and once for varying ones; evaluation is a third."""
     torch._dynamo.reset()
     counter, plain, compiled = CompileCounter(), tiny_logic_network(), tiny_logic_network()
-    compiled.model.static = True
     compiled.model.compile(backend=counter, fullgraph=True)
     assert compiled.model.state_dict().keys() == plain.model.state_dict().keys()
     for S, T in [(8, 16), (12, 24), (8, 32), (11, 14)]:
@@ -346,8 +322,8 @@ def test_the_encoder_tells_trees_apart_and_not_the_places_of_tokens():
     one, other = (torch.tensor([vocabulary.encode(text)]) for text in ("&Xab", "&bXa"))
     memory = network.model.encode(U, one).memory
     swapped = network.model.encode(U, other).memory
-    assert not torch.allclose(memory[[0, 3, 1, 2]], swapped, atol=1e-4), "left is not right"
-    network.model.config = replace(network.model.config, tree_positions=False)
+    assert not torch.allclose(memory[:, [0, 3, 1, 2]], swapped, atol=1e-4), "left is not right"
+    network.model.place = lambda x, *_: (x, None)  # no positions at all
     memory = network.model.encode(U, one).memory
     swapped = network.model.encode(U, other).memory
-    assert torch.allclose(memory[[0, 3, 1, 2]], swapped, atol=1e-4), "no positions: a bag of tokens"
+    assert torch.allclose(memory[:, [0, 3, 1, 2]], swapped, atol=1e-4), "a bag of tokens"
