@@ -74,7 +74,8 @@ class Network(nn.Module):
                 experiment.vocabulary, experiment.test_vocabulary, experiment.model.d_model
             )
             self.model = self._transformer()
-        self.loss = AdaCos(len(experiment.vocabulary)) if experiment.adacos else CrossEntropy()
+        adacos = experiment.loss == "adacos"
+        self.loss = AdaCos(len(experiment.vocabulary)) if adacos else CrossEntropy()
 
     def _transformer(self) -> Transformer:
         made = self.experiment.model, self.experiment.operands

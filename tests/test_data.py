@@ -22,8 +22,9 @@ from itekit.data import (
     stream,
 )
 from itekit.datasets.sets import read_set
-from itekit.experiments import LOGIC_NAMES, experiment
+from itekit.experiments import experiment
 from itekit.logic.truth_tables import parse_assignment
+from itekit.names import LOGIC_NAMES
 from itekit.tasks.copying import CopyingData
 from itekit.tasks.propositional import solve
 from itekit.vocabulary import (

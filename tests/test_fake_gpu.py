@@ -25,7 +25,7 @@ DEVICE = torch.device("cuda" if torch.cuda.is_available() else "meta")
 NETWORKS = {
     "copying": tiny_network,
     "alpha-renaming": lambda: tiny_network("copying-5-10/alpha-renaming"),
-    "cross-entropy": lambda: Network(replace(tiny_network().experiment, adacos=False)),
+    "cross-entropy": lambda: Network(replace(tiny_network().experiment, loss="cross_entropy")),
     "logic": lambda: tiny_logic_network("ltl/smallest-set"),
 }
 autocast = torch.autocast

@@ -18,8 +18,8 @@ from tiny import mixed_batch, seeded, tiny_experiment, tiny_logic_network, tiny_
 from itekit import files
 from itekit.data import Batch, stream
 from itekit.embeddings import EmbeddingConfig
-from itekit.experiments import VARIANTS
 from itekit.files import CheckpointError, read_checkpoint, save_checkpoint
+from itekit.names import VARIANTS
 from itekit.results import CHECKPOINTS
 from itekit.tasks.copying import CopyingData
 from itekit.training import (
@@ -374,7 +374,9 @@ def test_it_learns(adacos, tmp_path):
     made = replace(made, model=replace(made.model, dropout=0.0))
     if not adacos:
         model = replace(made.model, normalize_features=False)
-        made = replace(made, embedding=EmbeddingConfig(f_fn=False), model=model, adacos=False)
+        made = replace(
+            made, embedding=EmbeddingConfig(f_fn=False), model=model, loss="cross_entropy"
+        )
     Trainer(made, tmp_path).run(progress=False)
     records = read_log(tmp_path)
     assert records[-1]["loss"] < 0.6 * records[0]["loss"]
