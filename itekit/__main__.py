@@ -31,8 +31,8 @@ def train(arguments) -> int:
     from itekit.results import RUNS, publish, trainer
 
     device = _device(arguments)
-    made = experiment(arguments.name, arguments.scale, arguments.seed)
-    directory = Path(arguments.directory or RUNS / made.slug)
+    made = experiment(arguments.name, arguments.scale, arguments.seed, **dict(arguments.changes))
+    directory = Path(arguments.directory or RUNS / made.run)
     trainer(made, directory, device, arguments.precision, arguments.compile).run()
     print(f"run       {directory}")
     for path in publish(made, directory) if arguments.publish else []:
@@ -47,8 +47,6 @@ def evaluate(arguments) -> int:
     network = _network(arguments)
     if arguments.rope_base is not None:
         network = network.with_rope_base(arguments.rope_base)
-    if arguments.search:
-        network = network.with_search(arguments.search)
     result = evaluate(network, keep=RUNS / network.experiment.slug)
     print(run_line(result))
     if "test" in result["result"]:
@@ -139,11 +137,12 @@ def _network(arguments):
     from itekit.training import FINISHED, Network
 
     device = _device(arguments)
-    made = experiment(arguments.name, arguments.scale, arguments.seed)
-    own = RUNS / made.slug / FINISHED
+    named, changes = (arguments.name, arguments.scale, arguments.seed), dict(arguments.changes)
+    made = experiment(*named, **changes)
+    own = RUNS / made.run / FINISHED
     if arguments.checkpoint or own.exists():
         return Network.load(arguments.checkpoint or own, made).to(device)
-    return load_network(arguments.name, arguments.scale, arguments.seed).to(device)
+    return load_network(*named, **changes).to(device)
 
 
 def at_least(least: int, kind: type = int):
@@ -158,9 +157,21 @@ def at_least(least: int, kind: type = int):
     return number
 
 
+def change(text: str) -> tuple[str, object]:
+    """A type for argparse: one setting of an experiment, such as training.steps=500."""
+    from itekit.notebooks import parse_value
+
+    key, equals, value = text.partition("=")
+    if not equals or key in ("name", "scale", "seed"):  # these have options
+        raise ValueError
+    return key, parse_value(value)
+
+
+change.__name__ = "KEY=VALUE"
 count, positive = at_least(1), at_least(1, float)
 SHARED = {  # options that several commands have
     "name": {"help": "an experiment, such as copying-5-10/proposed"},
+    "changes": {"type": change, "nargs": "*", "metavar": "KEY=VALUE", "help": "other settings"},
     "--scale": {"help": "smoke, lab or paper; default: ITEKIT_SCALE, else lab"},
     "--seed": {"type": at_least(0), "default": 0},
     "--device": {"help": "cpu or cuda; default: cuda where there is one"},
@@ -177,7 +188,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="itekit", description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     compute = "--scale --device --threads"
-    network = f"name --seed --directory {compute}"
+    network = f"name changes --seed --directory {compute}"
 
     def command(function, shared: str = "", name: str = "", text: str = ""):
         """Add a command: a function here, or "module:function" with a name and a help text."""
@@ -208,7 +219,6 @@ def make_parser() -> argparse.ArgumentParser:
 
     add = command(evaluate, f"{network} --checkpoint").add_argument
     add("--rope-base", type=positive, metavar="BASE", help="of the rotary positions")
-    add("--search", help="of copies: greedy (the default) or published, as the paper's code does")
 
     add = command(redraw, f"{network} --checkpoint").add_argument
     add("--tries", type=count, default=10, help="default: 10")

@@ -33,7 +33,7 @@ from itekit.datasets.sets import MissingSetError, read_set
 from itekit.decoding import END, beam
 from itekit.embeddings import EmbeddingConfig
 from itekit.experiments import LogicExperiment, experiment, resolve_scale
-Dropout = None
+
 from itekit.files import provenance, read_json
 from itekit.random_vectors import sampling_set_size, seeded
 from itekit.results import RESULTS, made_by
@@ -43,14 +43,14 @@ METHODS = ("plain", "alpha-renaming", "proposed")
 QUANTITIES = ("training_step", "forward", "generation", "embedding")
 SIZES = (5, 10, 100, 1000, 10_000)  # interchangeable tokens
 KINDS = {  # of operations, by the names that torch's profiler has for them
-    "dropout and residual sums": "dropout aten::addcmul AddcmulBackward0",
-    "linear layers and projection": "aten::linear AddmmBackward0",
-    "attention: products and softmax": "aten::matmul aten::softmax BmmBackward0 SoftmaxBackward0",
-    "attention: heads, RoPE, unpacking": (
-        "aten::index_select IndexSelectBackward0 aten::index_copy_ IndexCopyBackward0 aten::mul "
-        "MulBackward0 aten::flatten aten::reshape aten::contiguous CloneBackward0 UnbindBackward0 "
-        "aten::new_zeros aten::pad ConstantPadNdBackward0"
+    "linear layers": "aten::linear AddmmBackward0",
+    "attention and projection: products, softmax": (
+        "aten::matmul aten::softmax BmmBackward0 MmBackward0 SoftmaxBackward0"
     ),
+    "element by element: dropout, RoPE, sums": (
+        "aten::dropout aten::mul MulBackward0 aten::add AddBackward0"
+    ),
+    "copies: heads side by side": "aten::flatten aten::clone CloneBackward0 UnbindBackward0",
     "layer norm": "aten::layer_norm NativeLayerNormBackward0",
     "ReLU": "aten::relu_ ReluBackward0",
     "AdamW and clipping": "optimizer",
@@ -74,14 +74,12 @@ class Subject:
         self.network = Network(self.experiment).to(self.device)
         self.optimizer = adamw(self.network, self.experiment.training.learning_rate)
         self.draw = seeded(seed, 1)
-        self.masks = seeded(seed, 2) if self.device.type == "cpu" else None
 
     def train_step(self, batch: Batch) -> None:
         """What `training.Trainer` does in a step, with a fresh U, nothing compiled."""
         self.network.train()
-        dropout = Dropout(self.experiment.model.dropout, self.masks)
         with torch.autocast("cuda", torch.bfloat16, enabled=self.device.type == "cuda"):
-            loss = self.network.batch_loss(batch.to(self.device), self.draw, dropout)
+            loss = self.network.batch_loss(batch.to(self.device), self.draw)
         self.optimizer.zero_grad()
         loss.backward()
         clip_grad_norm_(self.network.parameters(), self.experiment.training.gradient_norm)
@@ -91,7 +89,7 @@ class Subject:
     def forward(self, batch: Batch) -> torch.Tensor:
         """The logits of a batch, with a U drawn for it, without gradients."""
         U = self.network.train(False).matrix(self.experiment.vocabulary, self.draw)
-        return self.network.logits(U, batch.to(self.device))[0]
+        return self.network.logits(U, batch.to(self.device))
 
     def prepare(self) -> torch.Tensor:
         """U for all that the network can read: [V, D]."""
@@ -187,9 +185,8 @@ def step_parts(run: Callable[[], object], steps: int = 1) -> dict[str, float]:
     """
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # no messages of the profiler's own
     kinds = {name: kind for kind, names in KINDS.items() for name in names.split()}
-    keep, parts = torch.profiler.record_function("dropout")(Dropout.keep), Counter()
-    cpu = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
-    with patch.object(Dropout, "keep", keep), cpu as profile:
+    parts: Counter[str] = Counter()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
         for _ in range(steps):
             run()
     for event in profile.events():

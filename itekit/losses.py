@@ -47,7 +47,7 @@ class FixedScale(nn.Module):
 
 
 class LearnedScale(nn.Module):
-    """Cross-entropy of s × cosines; ln s is learned as a weight is, from ln 10 on, s at most 100."""
+    """Cross-entropy of s × cosines; ln s is learned as a weight, from ln 10 on; s at most 100."""
 
     def __init__(self):
         super().__init__()

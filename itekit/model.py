@@ -295,8 +295,9 @@ class Encoded:
         """
         if sources is None:
             return self, rows
-        cross = [(key[sources], value[sources]) for key, value in self.cross]
-        return replace(self, memory=self.memory[sources], cross=cross, bias=self.bias[sources]), rows
+        some = {"memory": self.memory[sources], "bias": self.bias[sources]}
+        some["cross"] = [(key[sources], value[sources]) for key, value in self.cross]
+        return replace(self, **some), rows
 
 
 class Transformer(nn.Module):

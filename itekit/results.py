@@ -9,7 +9,7 @@ import difflib
 import functools
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +17,9 @@ import torch
 
 from itekit.datasets.presets import preset
 from itekit.evaluation import GridEvaluation, evaluate_logic
-from itekit.experiments import LOGIC_NAMES, Experiment, LogicExperiment, experiment, from_json
+from itekit.experiments import Experiment, LogicExperiment, experiment, from_json
 from itekit.files import provenance, read_json, write_json
-from itekit.model import ROPE_BASE
+from itekit.names import LOGIC_NAMES
 from itekit.training import FINISHED, Network, Trainer, read_log
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,13 +44,13 @@ class MissingResultError(FileNotFoundError):
 
 def checkpoint_path(made: Experiment) -> Path:
     """Where the shipped checkpoint of an experiment is."""
-    return CHECKPOINTS / f"{made.slug}.safetensors"
+    return CHECKPOINTS / f"{made.run}.safetensors"
 
 
-def load_network(name: str, scale: str | None = None, seed: int = 0) -> Network:
+def load_network(name: str, scale: str | None = None, seed: int = 0, **changes) -> Network:
     """The shipped network of an experiment; MissingResultError if there is none."""
-    made = experiment(name, scale, seed)
-    return Network.load(_there(checkpoint_path(made), made, "train --publish"))
+    made = experiment(name, scale, seed, **changes)
+    return Network.load(_there(checkpoint_path(made), made, "train --publish"), made)
 
 
 def load_or_train(
@@ -65,7 +65,7 @@ def load_or_train(
     made = experiment(name, scale, seed)
     if not train and checkpoint_path(made).exists():
         return Network.load(checkpoint_path(made))
-    finished = Path(directory) / made.slug / FINISHED
+    finished = Path(directory) / made.run / FINISHED
     if finished.exists():
         return Network.load(finished, made)
     return trainer(made, finished.parent).run(progress=progress)
@@ -88,7 +88,7 @@ def publish(made: Experiment, directory: Path) -> list[Path]:
     records = read_log(directory)
     every = max(1, len(records) // LOG_RECORDS)
     thinned = [r for i, r in enumerate(records) if i % every == every - 1 or "validation_loss" in r]
-    log = RESULTS / f"{made.slug}.log.json"
+    log = RESULTS / f"{made.run}.log.json"
     write_json(log, thinned)
     return [checkpoint_path(made), log]
 
@@ -126,7 +126,7 @@ def save_result(result: dict, directory: Path = RESULTS, suffix: str = "") -> Pa
 def load_log(name: str, scale: str | None = None, seed: int = 0) -> list[dict]:
     """The thinned training log of a shipped run; errors as in `load_result`."""
     made = experiment(name, scale, seed)
-    return read_json(_there(RESULTS / f"{made.slug}.log.json", made, "train --publish"), list)
+    return read_json(_there(RESULTS / f"{made.run}.log.json", made, "train --publish"), list)
 
 
 def load_redraw(name: str, scale: str | None = None, seed: int = 0, suffix: str = "redraw") -> dict:
@@ -138,10 +138,10 @@ def load_redraw(name: str, scale: str | None = None, seed: int = 0, suffix: str 
 def load_result(name: str, scale: str | None = None, seed: int = 0, **evaluated) -> dict:
     """A shipped result, its grid (copying) as a float array with NaN for impossible cells.
 
-    `evaluated` is what the evaluation changed, `rope_base` or `search` (see `CopyingExperiment`).
+    `evaluated` is what the evaluation changed, such as `rope_base` or `search`.
     MissingResultError if there is none, ValueError if the file is damaged.
     """
-    made = _evaluated(experiment(name, scale, seed), **evaluated)
+    made = experiment(name, scale, seed, **evaluated)
     result = read_json(path := _there(RESULTS / f"{made.slug}.json", made, "evaluate"), dict)
     try:
         if "grid" in result["result"]:
@@ -151,17 +151,10 @@ def load_result(name: str, scale: str | None = None, seed: int = 0, **evaluated)
     return result
 
 
-def _evaluated(made: Experiment, rope_base: float = ROPE_BASE, **search) -> Experiment:
-    return replace(made, **search).with_rope_base(rope_base)
-
-
 def _there(path: Path, made: Experiment, command: str) -> Path:
-    options = f"{made.name} --scale {made.scale} --seed {made.seed}"
-    if made.model.rope_base != ROPE_BASE:
-        options += f" --rope-base {made.model.rope_base:.15g}"
-    if (search := getattr(made, "search", "greedy")) != "greedy":  # logic has no such setting
-        options += f" --search {search}"
-    return made_by(f"{command} {options}", path)
+    changes = " ".join(made.changes.values()).replace("model.rope_base=", "--rope-base ")
+    words = command, made.name, changes, f"--scale {made.scale} --seed {made.seed}"
+    return made_by(" ".join(filter(None, words)), path)
 
 
 def made_by(command: str, path: Path) -> Path:
@@ -174,7 +167,7 @@ def made_by(command: str, path: Path) -> Path:
 
 def results(name: str, scale: str | None = None, **evaluated) -> list[dict]:
     """All shipped results of an experiment at a scale, by seed; `evaluated` as in `load_result`."""
-    before, after = _evaluated(experiment(name, scale), **evaluated).slug.rsplit("-s0", 1)
+    before, after = experiment(name, scale, **evaluated).slug.rsplit("-s0", 1)
     files = RESULTS.glob(f"{before}-s*{after}.json")
     found = (p.stem.removeprefix(f"{before}-s").removesuffix(after) for p in files)
     seeds = sorted(int(number) for number in found if number.isdigit())  # not "0.log"

@@ -91,7 +91,7 @@ class Setting:
             name=f"copying-5-10/search-{self.column}-{self.on}",
             embedding=embedding,
             model=replace(made.model, normalize_features=self.f_fn),
-            adacos=self.adacos,
+            loss="adacos" if self.adacos else "cross_entropy",
             **SIZES.get(made.scale, {}),
         )
 

@@ -88,7 +88,7 @@ class Network(nn.Module):
                 experiment.vocabulary, experiment.test_vocabulary, experiment.model.d_model
             )
             self.model = self._transformer()
-        self.loss = make_loss(getattr(experiment, 'loss', 'adacos' if getattr(experiment, 'adacos', True) else 'cross_entropy'), len(experiment.vocabulary))
+        self.loss = make_loss(experiment.loss, len(experiment.vocabulary))
 
     def _transformer(self) -> Transformer:
         made = self.experiment.model, self.experiment.operands

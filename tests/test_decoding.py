@@ -138,7 +138,7 @@ def test_beam_of_size_one_is_greedy(seed):
 def log_probability(model, U, source, tokens: tuple[int, ...]) -> float:
     """Of `tokens` after the start token, from one forward pass."""
     given = torch.tensor([[START, *tokens[:-1]]])
-    logits = model(U, source, given, Layout(*given.shape)).log_softmax(dim=-1)
+    logits = model(U, source, given)[0].log_softmax(dim=-1)
     return logits[range(len(tokens)), list(tokens)].sum().item()
 
 
@@ -220,7 +220,7 @@ def test_the_loss_is_the_mean_over_tokens_of_the_unscaled_logits():
     with torch.no_grad():
         for pair in pairs[:3]:
             batch = problems(solver.experiment, [pair], solver.vocabulary).batch(np.array([0]))
-            logits, targets = solver.network.logits(solver.U, batch)
+            (logits,), (targets,) = solver.network.logits(solver.U, batch), batch.target
             total -= logits.log_softmax(-1)[range(len(targets)), targets].sum().item()
     tokens = sum(len(label) + 1 for _, label in pairs[:3])
     assert solver.loss(pairs) == pytest.approx(total / tokens, rel=1e-4)
@@ -232,6 +232,6 @@ def test_sampled_tokens_come_as_often_as_their_probability_says():
     given = source.repeat(count, 1), 1, seeded(0), 4.0
     tokens = greedy(model, U, *given)[:, 0].bincount(minlength=7) / count
     start = torch.full((1, 1), START)
-    expected = (4 * model(U, source, start, Layout(1, 1))).softmax(-1)[0]
+    expected = (4 * model(U, source, start)).softmax(-1)[0, 0]
     assert torch.allclose(tokens[FIRST:], expected[FIRST:], atol=0.015)
     assert tokens[0] == pytest.approx(expected[END].item(), abs=0.015)  # the end token is left out

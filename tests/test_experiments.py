@@ -9,7 +9,6 @@ import pytest
 from tiny import seeded
 
 from itekit.experiments import (
-    NAMES,
     SCALES,
     CopyingExperiment,
     TrainingConfig,
@@ -17,6 +16,7 @@ from itekit.experiments import (
     from_json,
     resolve_scale,
 )
+from itekit.names import NAMES
 from itekit.tasks.copying import CopyingData, EvaluationGrid
 from itekit.training import Network
 
@@ -47,7 +47,7 @@ def test_the_paper_size_is_the_default_and_holds_the_numbers_of_the_paper():
     assert made.training == TrainingConfig() and made.grid == EvaluationGrid()
     assert made.training.steps * made.training.batch_size == pytest.approx(10_000_000, rel=0.03)
     assert (made.model.d_model, made.model.layers, made.embedding.d_beta) == (64, 2, 6)
-    assert (made.data, made.draws, made.adacos) == (CopyingData(5, 10, 5), 10, True)
+    assert (made.data, made.draws, made.loss) == (CopyingData(5, 10, 5), 10, "adacos")
     large = experiment("copying-large/proposed", "paper")
     assert (large.data, large.test_characters) == (CopyingData(20, 80, 20), 160)
     for scale in SCALES:  # the full vocabulary trains on the test characters
@@ -66,7 +66,10 @@ def test_weights_depend_on_the_seed_alone():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("copying-5-10",), "unknown experiment 'copying-5-10': expected one of copying-5-10/pro"),
+        (
+            ("copying-5-10/propsed",),
+            "unknown experiment 'copying-5-10/propsed': try copying-5-10/pro",
+        ),
         (("copying-5-10/plain", "smoke", -1), "seed must be 0 or more, found -1"),
     ],
 )
@@ -98,8 +101,9 @@ def changed(path: str, value) -> dict:
         ("training.steps", 0, "steps must be 1 or more, found 0"),
         ("training.positions", 10, "strings of 10 and their end take 11 positions: .* found 10"),
         ("training.validate_every", 7, r"validate_every \(7\) .* multiple of log_every \(5\)"),
-        ("embedding.f_fn", False, "AdaCos needs f_fn"),
+        ("embedding.f_fn", False, "loss adacos needs f_fn"),
         ("model.normalize_features", False, "set it in embedding and in model"),
+        ("loss", "hinge", "unknown loss 'hinge': expected one of adacos, learned_scale, "),
         ("draws", 0, "draws must be 1 or more, found 0"),
         ("test_characters", 8, "test_characters must be 9 or more, found 8"),
     ],
@@ -139,6 +143,34 @@ def test_presets_are_the_paper_s():
 def test_settings_that_make_no_sense(change, message):
     with pytest.raises(ValueError, match=message):
         replace(experiment("ltl/plain", "smoke"), **change)
+
+
+def test_a_change_is_typed_and_named_and_stands_in_the_name_of_the_file():
+    made = experiment("copying-5-10/proposed", "paper", 2, d_beta=8, **{"training.steps": 500})
+    assert (made.embedding.d_beta, made.training.steps) == (8, 500)
+    assert made.slug == "copying-5-10-proposed-paper-s2-embedding.d_beta=8-training.steps=500"
+    assert made.slug == from_json(made.to_json()).slug == made.run
+    other = experiment("copying-5-10/proposed", "paper", 2, search="published")
+    assert other.slug == "copying-5-10-proposed-paper-s2-search=published"
+    assert other.run == "copying-5-10-proposed-paper-s2", "the weights are the same"
+    assert replace(other, name="mine/proposed").slug == "mine-proposed-paper-s2"
+    ready = experiment("ltl/smallest-set", "paper", test_propositions=60)
+    assert ready.embedding.d_beta == 6, "what the table computes follows a change"
+    assert experiment("ltl/symbol-invariant", "lab", steps=50).training.steps == 50
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"stps": 5}, "unknown setting 'stps': try steps"),
+        ({"training.step": 5}, "unknown setting 'training.step': try training.steps"),
+        ({"maximum": 5}, "setting 'maximum' may be data.maximum or grid.maximum"),
+        ({"steps": "many"}, "TrainingConfig.steps must be int, found 'many'"),
+    ],
+)
+def test_a_change_that_makes_no_sense(change, message):
+    with pytest.raises(ValueError, match=message):
+        experiment("copying-5-10/proposed", "smoke", **change)
 
 
 def test_the_scale_comes_from_the_call_the_environment_or_is_lab(monkeypatch):

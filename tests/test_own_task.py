@@ -14,10 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from itekit.checkpoints import CheckpointError
 from itekit.decoding import Solver
 from itekit.embeddings import EmbeddingConfig
 from itekit.experiments import TrainingConfig
-from itekit.files import CheckpointError, read_log
+from itekit.files import read_log
 from itekit.model import ModelConfig
 from itekit.training import Network, Trainer
 

@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,9 +11,9 @@ from tiny import tiny_experiment
 from itekit import results
 from itekit.__main__ import make_parser
 from itekit.datasets.presets import preset
-from itekit.experiments import COPYING_NAMES, experiment, from_json
+from itekit.experiments import experiment
+from itekit.names import COPYING_NAMES
 from itekit.random_vectors import METHODS
-from itekit.tasks.copying import EvaluationGrid
 from itekit.training import FINISHED, Network
 
 NAME = "copying-5-10/proposed"
@@ -30,7 +29,7 @@ def directories(tmp_path, monkeypatch):
 
 
 def evaluated(seed: int = 0) -> dict:
-    made = replace(tiny_experiment(seed=seed), grid=EvaluationGrid(3, 6, samples=1, stride=3))
+    made = experiment(NAME, "smoke", seed)
     return results.evaluate(Network(made).train(False), progress=False)
 
 
@@ -59,21 +58,20 @@ def test_results_are_saved_and_loaded_and_all_seeds_are_found_in_order(directori
 @pytest.mark.parametrize(
     ("changed", "end", "option"),
     [
-        ({"rope_base": 2_000}, "-rope2000", "--rope-base 2000"),
-        ({"search": "published"}, "-published", "--search published"),
+        ({"rope_base": 2_000}, "-model.rope_base=2000", "--rope-base 2000"),
+        ({"search": "published"}, "-search=published", "search=published"),
     ],
 )
 def test_other_evaluations_of_a_run_stand_beside_it(directories, changed, end, option):
     value = evaluated(2)
     results.save_result(value, results.RESULTS)
-    made = from_json(value["experiment"])
-    other = replace(made, **changed) if "search" in changed else made.with_rope_base(2_000)
+    made, other = experiment(NAME, "smoke", 2), experiment(NAME, "smoke", 2, **changed)
     path = results.save_result(value | {"experiment": other.to_json()}, results.RESULTS)
     assert path.name == f"copying-5-10-proposed-smoke-s2{end}.json"
     for options, expected in (({}, made), (changed, other)):
         (found,) = results.results(NAME, "smoke", **options)
         assert found["experiment"] == json.loads(json.dumps(expected.to_json()))
-    with pytest.raises(results.MissingResultError, match=f"--seed 1 {option}$"):
+    with pytest.raises(results.MissingResultError, match=f"{NAME} {option} --scale smoke --seed 1"):
         results.load_result(NAME, "smoke", 1, **changed)
 
 
@@ -107,14 +105,14 @@ def test_what_is_missing_says_how_to_make_it(directories):
 def test_a_network_is_loaded_where_there_is_one_and_trained_where_there_is_none(
     directories, monkeypatch
 ):
-    monkeypatch.setattr(results, "experiment", lambda n, _, seed: tiny_experiment(n, seed))
+    monkeypatch.setattr(results, "experiment", lambda n, _, seed=0: tiny_experiment(n, seed))
     name, runs = "copying-5-10/plain", directories / "runs"
     trained = results.load_or_train(name, "smoke", directory=runs, progress=False)
     assert trained.trained["steps"] == 20
     before = {p: p.stat().st_mtime_ns for p in runs.rglob("*") if p.is_file()}
     again = results.load_or_train(name, "smoke", directory=runs, progress=False)
     assert before == {p: p.stat().st_mtime_ns for p in runs.rglob("*") if p.is_file()}
-    network, log = results.publish(trained.experiment, runs / trained.experiment.slug)
+    network, log = results.publish(trained.experiment, runs / trained.experiment.run)
     assert network == results.checkpoint_path(trained.experiment) and log.exists()
     assert results.load_log(name, "smoke")[-1]["step"] == 20
     loaded = results.load_network(name, "smoke")

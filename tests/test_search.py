@@ -79,14 +79,15 @@ def test_every_setting_is_a_run_of_its_own(scale):
     assert len({s.experiment(scale).slug for s in made}) == len(set(made)) == len(made)
     for s in made:
         experiment, found = s.experiment(scale), s.experiment(scale).embedding
-        assert (experiment.scale, experiment.seed, experiment.adacos) == (scale, s.seed, s.adacos)
+        assert (experiment.scale, experiment.seed) == (scale, s.seed)
+        assert (experiment.loss == "adacos") == s.adacos
         assert found.f_fn == experiment.model.normalize_features == s.f_fn
         if not s.is_baseline:
             assert (found.method, found.d_beta, found.f_bn) == (s.method, s.d_beta, s.f_bn)
 
 
 def test_settings_that_make_no_sense_are_errors():
-    with pytest.raises(ValueError, match="AdaCos needs f_fn"):
+    with pytest.raises(ValueError, match="loss adacos needs f_fn"):
         Setting("normal", 8, True, False, True).experiment("smoke")
     with pytest.raises(ValueError, match="unknown method 'norml'"):
         Setting("norml", 8, True, True, True).experiment("smoke")

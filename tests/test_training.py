@@ -15,11 +15,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from tiny import mixed_batch, seeded, tiny_experiment, tiny_logic_network, tiny_network
 
-from itekit import files
+from itekit import files, training
+from itekit.checkpoints import CheckpointError, read_checkpoint, save_checkpoint
 from itekit.data import Batch, stream
 from itekit.embeddings import EmbeddingConfig
-from itekit.experiments import VARIANTS
-from itekit.files import CheckpointError, read_checkpoint, save_checkpoint
+from itekit.names import VARIANTS
 from itekit.results import CHECKPOINTS
 from itekit.tasks.copying import CopyingData
 from itekit.training import (
@@ -121,7 +121,7 @@ def test_a_killed_run_resumes_with_the_same_losses_and_weights(whole, tmp_path):
 )
 def test_a_run_in_pieces_gives_the_same_losses(name, precision, tmp_path):
     made = tiny_experiment(name, checkpoint_every=5)
-    for folder, stops in (("whole", (20,)), ("pieces", (5, 15, 20))):
+    for folder, stops in (("whole", (20,)), ("pieces", (5, 13, 20))):
         for until in stops:
             trainer = Trainer(made, tmp_path / folder, precision=precision)
             trainer.run(until, progress=False)
@@ -135,8 +135,33 @@ def test_a_loss_in_the_log_is_the_mean_since_the_record_before(whole, tmp_path):
     losses = [r["loss"] for r in read_log(tmp_path)]
     means = [sum(losses[:5]) / 5, sum(losses[5:]) / 5]
     assert [r["loss"] for r in read_log(whole)[:2]] == pytest.approx(means, rel=1e-5)
-    with pytest.raises(ValueError, match="until must be a multiple of 5, found 7"):
-        Trainer(tiny_experiment(), tmp_path / "third").run(until=7)
+    with pytest.raises(ValueError, match="until must be 0 to 20, found 21"):
+        Trainer(tiny_experiment(), tmp_path / "third").run(until=21)
+
+
+def test_a_run_that_is_told_to_terminate_saves_and_goes_on_as_if_nothing_was(whole, tmp_path):
+    trainer = Trainer(tiny_experiment(checkpoint_every=5), tmp_path)
+    step = trainer.train_step
+
+    def told():
+        if trainer.step == 7:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return step()
+
+    trainer.train_step = told
+    with pytest.raises(KeyboardInterrupt):
+        trainer.run(progress=False)
+    assert Trainer(tiny_experiment(checkpoint_every=5), tmp_path).step == 8
+    Trainer(tiny_experiment(checkpoint_every=5), tmp_path).run(progress=False)
+    assert same(tmp_path) == same(whole)
+
+
+def test_a_checkpoint_is_written_when_the_last_one_is_long_ago(tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "CHECKPOINT_SECONDS", 0)
+    trainer, saved = Trainer(tiny_experiment(), tmp_path), []
+    monkeypatch.setattr(trainer, "_save", lambda: saved.append(trainer.step))
+    trainer.run(until=3, progress=False)
+    assert saved == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -317,7 +342,7 @@ def test_a_network_comes_back_as_it_was_saved(dtype, tmp_path):
     loaded, batch = Network.load(path), mixed_batch(network)
     assert loaded.experiment == network.experiment and loaded.trained == network.trained
     U = [n.matrix(n.experiment.vocabulary, seeded(3)) for n in (loaded, network)]
-    found, expected = (n.logits(u, batch)[0] for n, u in zip((loaded, network), U, strict=True))
+    found, expected = (n.logits(u, batch) for n, u in zip((loaded, network), U, strict=True))
     assert found.dtype == torch.float32
     torch.testing.assert_close(found, expected, atol=0.02 if dtype else 0, rtol=0)
 
@@ -354,27 +379,28 @@ def test_a_matrix_for_each_sequence_gives_what_each_matrix_gives():
     batch = stream(network.experiment).batch(0)
     U = network.embedding.matrix(network.experiment.vocabulary, seeded(), count=len(batch.source))
     assert not torch.equal(U[0], U[1])
-    found = network.model.layout(batch.target != 0).unpack(network.logits(U, batch)[0])
-    for number, matrix in enumerate(U):
-        row = slice(number, number + 1)
-        logits, _ = network.logits(matrix, Batch(batch.source[row], batch.target[row]))
-        kept = found[number][batch.target[number] != 0]
-        assert torch.allclose(kept[:, 3:], logits[:, 3:], atol=1e-5)
+    torch.manual_seed(0)
+    found = network.logits(U, batch)
+    for row, matrix in zip(range(len(U)), U, strict=True):
+        (logits,) = network.logits(matrix, Batch(*(x[[row]] for x in (batch.source, batch.target))))
+        assert torch.allclose(found[row, :, 3:], logits[:, 3:], atol=1e-5)
 
 
 @pytest.mark.parametrize("adacos", [True, False])
 def test_it_learns(adacos, tmp_path):
     """Strings of one or two of three characters, where 60 % is the best without copying."""
     made = tiny_experiment()
-    training = replace(
+    config = replace(
         made.training, steps=100, batch_size=64, learning_rate=1e-2, warmup=20,
         log_every=20, validate_every=100, checkpoint_every=100,
     )  # fmt: skip
-    made = replace(made, data=CopyingData(1, 2, 3), training=training)
+    made = replace(made, data=CopyingData(1, 2, 3), training=config)
     made = replace(made, model=replace(made.model, dropout=0.0))
     if not adacos:
         model = replace(made.model, normalize_features=False)
-        made = replace(made, embedding=EmbeddingConfig(f_fn=False), model=model, adacos=False)
+        made = replace(
+            made, embedding=EmbeddingConfig(f_fn=False), model=model, loss="cross_entropy"
+        )
     Trainer(made, tmp_path).run(progress=False)
     records = read_log(tmp_path)
     assert records[-1]["loss"] < 0.6 * records[0]["loss"]

@@ -3,7 +3,6 @@
 import copy
 import math
 from collections import Counter
-from dataclasses import replace
 
 import ipywidgets as widgets
 import numpy as np
@@ -87,7 +86,8 @@ def short_run(
     The learning rate rises to `peak` over `warmup` steps, by default a fifth of them.
     Returns the network, what was measured at each step, and the network after a third of them.
     """
-    base = replace(experiment("copying-5-10/proposed", "paper", seed), adacos=adacos)
+    kind = "adacos" if adacos else "cross_entropy"
+    base = experiment("copying-5-10/proposed", "paper", seed, loss=kind)
     stream = CopyingStream(base.data, base.vocabulary, size, seed)
     network, records = Network(base).train(), []
     optimizer = adamw(network, 0.0)
@@ -112,7 +112,7 @@ def short_run(
 def measured(network: Network, loss, logits, targets) -> dict[str, float]:
     """Scale, loss, and of the targets: mean probability, accuracy, median and mean angle."""
     logits, targets = logits[targets != 0], targets[targets != 0]
-    s = network.loss.scale.item() if network.experiment.adacos else 1.0
+    s = network.loss.scale.item() if network.experiment.loss == "adacos" else 1.0
     p = (s * logits).softmax(dim=1).gather(1, targets[:, None]).mean().item()
     right = (logits.argmax(dim=1) == targets).float().mean().item()
     angles = logits.gather(1, targets[:, None]).clamp(-1, 1).acos().rad2deg()

@@ -14,7 +14,8 @@ from itekit.alpha import Renaming, alpha_covariance, used_tokens
 from itekit.data import problems
 from itekit.datasets.sets import read_set
 from itekit.decoding import Solver
-from itekit.experiments import LOGIC_NAMES, experiment
+from itekit.experiments import experiment
+from itekit.names import LOGIC_NAMES
 from itekit.plots import COLOURS, SYMBOLS, show, style
 from itekit.plots.show import GREY, GRID
 from itekit.results import load_network, load_result, paper_cell, shipped

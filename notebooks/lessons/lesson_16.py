@@ -11,9 +11,10 @@ from itekit.data import problems
 from itekit.datasets.sets import read_set
 from itekit.decoding import Solver, copy_strings
 from itekit.evaluation import GridEvaluation, judge, propositions
-from itekit.experiments import NAMES as EXPERIMENTS
-from itekit.experiments import NAMES_AXIS, experiment
+from itekit.experiments import experiment
 from itekit.logic.infix import formula_from_text
+from itekit.names import NAMES as EXPERIMENTS
+from itekit.names import NAMES_AXIS
 from itekit.plots import rates_with_intervals, show, style
 from itekit.plots.lines import METHODS
 from itekit.plots.show import look

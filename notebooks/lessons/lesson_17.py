@@ -5,7 +5,7 @@ from math import inf
 import ipywidgets as widgets
 from IPython.display import HTML, Markdown
 
-from itekit.experiments import LOGIC_NAMES
+from itekit.names import LOGIC_NAMES
 from itekit.results import markdown_table, our_rate, paper_cell, shipped
 from lessons.lesson_16 import spent
 from lessons.panels import Panel

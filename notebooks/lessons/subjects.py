@@ -29,11 +29,12 @@ from itekit.alpha import (
 from itekit.datasets.sets import read_set
 from itekit.decoding import Solver
 from itekit.evaluation import TEST_SEED, compared
-from itekit.experiments import NAMES, SCALES, Experiment, experiment
+from itekit.experiments import SCALES, Experiment, experiment
 from itekit.logic.formulas import LANGUAGES, FormulaError, parse_prefix, quoted, to_prefix
 from itekit.logic.infix import formula_from_text, to_infix, trace_to_infix
 from itekit.logic.traces import parse_trace
 from itekit.logic.truth_tables import parse_assignment
+from itekit.names import NAMES
 from itekit.random_vectors import seeded
 from itekit.redraw import Retries
 from itekit.results import checkpoint_path
