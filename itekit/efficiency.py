@@ -33,7 +33,6 @@ from itekit.datasets.sets import MissingSetError, read_set
 from itekit.decoding import END, beam
 from itekit.embeddings import EmbeddingConfig
 from itekit.experiments import LogicExperiment, experiment, resolve_scale
-
 from itekit.files import provenance, read_json
 from itekit.random_vectors import sampling_set_size, seeded
 from itekit.results import RESULTS, made_by

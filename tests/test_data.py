@@ -23,7 +23,6 @@ from itekit.data import (
 )
 from itekit.datasets.sets import read_set
 from itekit.efficiency import padding
-from itekit.efficiency import padding
 from itekit.experiments import experiment
 from itekit.logic.truth_tables import parse_assignment
 from itekit.names import LOGIC_NAMES
