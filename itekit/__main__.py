@@ -171,7 +171,12 @@ change.__name__ = "KEY=VALUE"
 count, positive = at_least(1), at_least(1, float)
 SHARED = {  # options that several commands have
     "name": {"help": "an experiment, such as copying-5-10/proposed"},
-    "changes": {"type": change, "nargs": "*", "metavar": "KEY=VALUE", "help": "other settings"},
+    "changes": {
+        "type": change,
+        "nargs": "*",
+        "metavar": "KEY=VALUE",
+        "help": "right after the name: other settings",
+    },
     "--scale": {"help": "smoke, lab or paper; default: ITEKIT_SCALE, else lab"},
     "--seed": {"type": at_least(0), "default": 0},
     "--device": {"help": "cpu or cuda; default: cuda where there is one"},

@@ -1,6 +1,7 @@
 """Lesson 11: a table, two figures of bars with intervals; exercises."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 import plotly.graph_objects as go
 from IPython.display import Markdown
@@ -14,28 +15,37 @@ from itekit.plots.lines import METHODS
 from itekit.plots.show import look
 from itekit.results import markdown_table, our_rate, paper_cell
 from lessons.exercises import Exercise, many, random_formula
-from lessons.lesson_10 import Runs
+from lessons.lesson_10 import Runs, newcombe
 
 NAMES = "abc"
-COLUMNS = {"correct": "correct", "exact": "exact", "alpha-covariance-3": "alpha-covariance, 3 APs"}
+TASKS = {"ltl": "LTL", "prop": "propositional"}
 
 
-def results_table(runs: Runs, names: Sequence[str]) -> Markdown:
-    """A row for each run: ours, and the paper's where it has one; ± is half of a 95 % interval."""
+def falls_table(runs: Runs, methods: Sequence[str]) -> Markdown:
+    """What each method loses by perturbed data, with a 95 % interval; and the paper's."""
     rows = []
-    for name in names:
-        cells, one = [], runs.results(name)[name]
-        for column in COLUMNS:
-            ours, theirs = one and our_rate(one, column), paper_cell(name, column)
-            form = ".3f" if column.startswith("alpha") else ".1%"
-            text = ["–" if rate is None else format(rate, form) for rate in (ours, theirs)]
-            if column == "correct" and one:
-                half = 1.96 * (ours * (1 - ours) / one["result"]["test"]["samples"]) ** 0.5
-                text[0] += f" ±{100 * half:.1f}"
-            cells += text
-        rows.append([name, *cells])
-    head = [word for title in COLUMNS.values() for word in (f"{title}, ours", "the paper")]
-    return Markdown(markdown_table(("data / network", *head), rows))
+    for task, method in product(TASKS, methods):
+        names = f"{task}/{method}", f"{task}-perturbed/{method}"
+        ours, cells = [runs.results(name)[name] for name in names], []
+        for column, form in (("correct", ".1%"), ("alpha-covariance-3", ".3f")):
+            for rates in (
+                [our_rate(one, column) for one in ours],
+                [paper_cell(name, column) for name in names],
+            ):
+                words = ("–" if rate is None else format(rate, form) for rate in rates)
+                cells.append(" → ".join(words))
+        after, before = map(_counts, ours[::-1])
+        change = [100 * points for points in newcombe(*after, *before)]
+        cells.insert(1, "{:+.1f} ({:+.1f} to {:+.1f})".format(*change).replace("-", "−"))
+        rows.append([f"{task}/{method}", *cells])
+    head = "right answers", "change in points", "the paper's", "alpha-covariance", "the paper's"
+    return Markdown(markdown_table(("drawn → perturbed", *head), rows))
+
+
+def _counts(result: dict) -> tuple[int, int]:
+    """Right answers on the test split, and of how many."""
+    test = result["result"]["test"]
+    return round(test["correct"] * test["samples"]), test["samples"]
 
 
 def bars(counts: Sequence[tuple[float, float]]) -> dict:
@@ -63,28 +73,25 @@ def _bar(names: Sequence[str], shown: Mapping) -> go.Bar:
                   textangle=0, error_y=ends if "above" in shown else None)  # fmt: skip
 
 
-def falls_figure(runs: Runs, kind: str) -> None:
-    """Plain on data as drawn and three methods on data of a kind: right answers, with intervals."""
-    titles = ["LTL, ours", "LTL, the paper", "propositional, ours", "propositional, the paper"]
+def falls_figure(runs: Runs) -> None:
+    """Plain on data as drawn, and three methods on perturbed data: right answers with intervals."""
+    methods = "plain", "alpha-renaming", "proposed"
+    titles = [f"{task}, {whose}" for task in TASKS.values() for whose in ("ours", "the paper")]
     figure, told = make_subplots(2, 2, subplot_titles=titles, vertical_spacing=0.2), []
-    for row, task in enumerate(("ltl", "prop"), 1):
-        methods = ("plain", "alpha-renaming", "proposed")
-        names = [f"{task}/plain", *(f"{task}-{kind}/{method}" for method in methods)]
-        tests = [runs.results(name)[name]["result"]["test"] for name in names]
-        ours = bars([(one["correct"] * one["samples"], one["samples"]) for one in tests])
+    for row, task in enumerate(TASKS, 1):
+        names = [f"{task}/plain", *(f"{task}-perturbed/{method}" for method in methods)]
         theirs = [paper_cell(name, "correct") for name in names]
         paper = {"y": theirs, "text": [f"{rate:.0%}" for rate in theirs]}
+        ours = bars([_counts(runs.results(name)[name]) for name in names])
         for column, shown in enumerate((ours, paper), 1):
             figure.add_trace(_bar(names, shown), row=row, col=column)
             told.append(f"{titles[2 * row + column - 3]}: {', '.join(shown['text'])}")
     figure.update_yaxes(range=[0, 1.05], tickformat=".0%", dtick=0.25)
     figure.update_xaxes(tickfont_size=13)
-    alt = (
-        f"Right answers of plain trained on data as drawn, then of {', '.join(methods)} trained on"
-    )
-    title = f"Trained on {kind} data, tested on problems as drawn"
+    title = "Trained on perturbed data, tested on problems as drawn"
     style(figure, title=title, width=840, height=580).update_layout(margin_t=90)
-    show(figure, alt=f"{alt} {kind} data. {'; '.join(told)}.")
+    trained = f"plain trained on data as drawn, then of {', '.join(methods)} on perturbed data"
+    show(figure, alt=f"Right answers of {trained}. {'; '.join(told)}.")
 
 
 def orders_figure(counts: Mapping[str, Mapping[str, int]], n: int) -> None:

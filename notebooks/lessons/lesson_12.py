@@ -9,16 +9,16 @@ import ipywidgets as widgets
 import numpy as np
 import plotly.graph_objects as go
 import torch
+from IPython.display import Markdown
 
 from itekit.alpha import Renaming, alpha_covariance, used_tokens
 from itekit.data import problems
 from itekit.datasets.sets import read_set
 from itekit.decoding import Solver
 from itekit.experiments import experiment
-from itekit.names import LOGIC_NAMES
 from itekit.plots import COLOURS, SYMBOLS, show, style
 from itekit.plots.show import GREY, GRID
-from itekit.results import load_network, load_result, paper_cell, shipped
+from itekit.results import load_network, load_result, markdown_table, our_rate, paper_cell, shipped
 from itekit.training import Network
 from lessons.exercises import Exercise, many, one_by_one, replaced
 from lessons.panels import Panel, look
@@ -109,7 +109,9 @@ def _with_most(mean: float, count: int) -> str:
 
 def _covariances(result: dict) -> tuple[str, str]:
     """With the names of training, 3 APs; with more names, the mean over all numbers of APs."""
-    inside, beyond = result["alpha_covariance_training"], result["alpha_covariance"]
+    inside, beyond = (
+        result["result"][key] for key in ("alpha_covariance_training", "alpha_covariance")
+    )
     row = inside["by_propositions"].get("3")
     few = _with_most(row["mean"], row["samples"]) if row and inside["vocabulary"] == 3 else "–"
     if not beyond or beyond["vocabulary"] != 6:
@@ -119,15 +121,16 @@ def _covariances(result: dict) -> tuple[str, str]:
     return few, _with_most(mean, sum(row["samples"] for row in rows))
 
 
-def covariance_table(*names: str) -> None:
-    """A line for each experiment that has a result, beside the paper's figures."""
-    print(f"{'':34}correct   3 names       6 names        paper: correct   5 names")
+def covariance_table(*names: str) -> Markdown:
+    """A row for each experiment that has a result, beside the paper's figures."""
+    rows = []
     for name in names:
-        if one := name in LOGIC_NAMES and shipped(name):
-            ours = (f"{one['result']['test']['correct']:7.1%}", *_covariances(one["result"]))
+        if one := shipped(name):
             correct, same = (paper_cell(name, key) for key in ("correct", "alpha-covariance-3"))
-            paper = "" if correct is None else f"{correct:16.1%}   {same:7.3f}"
-            print(f"{name:34}" + "{}   {:12}  {:12}".format(*ours) + paper)
+            paper = ["", ""] if correct is None else [f"{correct:.1%}", f"{same:.3f}"]
+            rows.append([name, f"{our_rate(one, 'correct'):.1%}", *_covariances(one), *paper])
+    head = "", "correct", "3 names", "6 names", "paper: correct", "paper: 5 names"
+    return Markdown(markdown_table(head, rows))
 
 
 def _undo(answer, renaming):
