@@ -35,7 +35,7 @@ from itekit.logic.formulas import FormulaError
 from itekit.logic.truth_tables import parse_assignment
 from itekit.random_vectors import seeded
 from itekit.tasks.copying import edit_distances
-from itekit.tasks.verdicts import EXACT, GOOD, INVALID, VERDICTS
+from itekit.tasks.verdicts import EXACT, GOOD, INVALID, SOLVED, VERDICTS
 from itekit.training import Network
 from itekit.vocabulary import Vocabulary, logic_vocabulary
 from itekit.workers import check_all
@@ -52,17 +52,13 @@ def propositions(pairs: Sequence[Pair], names: Sequence[str]) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Answers to problems, each with what the checker says about it (`itekit.tasks.verdicts`).
-
-    An LTL trace that stands for no word at all (`&a!a;{1}`) satisfies every formula by the paper's
-    definition of correct, but solves nothing.
-    """
+    """Answers to problems, each with what the checker says about it (`itekit.tasks.verdicts`)."""
 
     pairs: Sequence[Pair]
     answers: Sequence[str | None]
     verdicts: Sequence[str]
-    good: np.ndarray  # bool [N]: whether each answer is correct
-    solved: np.ndarray  # correct, and about some word
+    good: np.ndarray  # bool [N]: whether each answer is correct by the paper's definition
+    solved: np.ndarray  # correct, and not vacuous
     exact: np.ndarray  # the label itself
 
     @property
@@ -70,7 +66,7 @@ class Judged:
         return {"correct": self.good, "solved": self.solved, "exact": self.exact}
 
     def rates(self) -> dict[str, float]:
-        """The shares of correct answers, of those about some word, and of exact ones."""
+        """The shares of correct answers, of those that are not vacuous, and of exact ones."""
         return {name: float(rows.mean()) for name, rows in self.marks.items()}
 
     def table(self, names: Sequence[str], **others) -> dict:
@@ -115,13 +111,7 @@ def judge(task: str, pairs: Sequence[Pair], answers: Sequence, progress: bool = 
     items = [(formula, answer, label) for (formula, label), answer in asked if answer is not None]
     found = iter(check_all(task, items, progress="text" if progress else None))
     verdicts = [INVALID if answer is None else next(found) for answer in answers]
-    good = solved = np.isin(verdicts, GOOD)
-    if task == "ltl":
-        from itekit.tasks.ltl import is_empty  # needs Spot, which the other task does not
-
-        found = [right and not is_empty(a) for right, a in zip(good, answers, strict=True)]
-        solved = np.array(found, dtype=bool)
-    return Judged(pairs, answers, verdicts, good, solved, np.isin(verdicts, EXACT))
+    return Judged(pairs, answers, verdicts, *(np.isin(verdicts, v) for v in (GOOD, SOLVED, EXACT)))
 
 
 def compared(task: str, answer: str):

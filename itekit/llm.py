@@ -328,7 +328,6 @@ def measure(
     replies, found = judged(pairs[: effort["samples"]], "test")
     about = {"set": set_name} | found.table(made.names)
     about["cut"] = sum(reply.finish == "length" for reply in replies)
-    about["empty"] = int(found.good.sum() - found.solved.sum())
     said = zip(found.pairs, replies, found.verdicts, strict=True)
     keys = "formula", "label", "reply", "verdict"
     said = [dict(zip(keys, (*pair, reply.text, v), strict=True)) for pair, reply, v in said]
@@ -434,7 +433,8 @@ def llm_command(arguments) -> int:
         model = LanguageModel(name, base_url, sampling, arguments.timeout)
         made = measure(model, task, arguments.scale, server=server, effort=effort, **options)
     test = made["result"]["test"]
-    empty = f", {test['empty']} of these traces stand for no word" if test["empty"] else ""
+    vacuous = test["verdicts"]["vacuous"]
+    empty = f", {vacuous} of these traces stand for no word" if vacuous else ""
     print(f"{name}: {test['correct']:.1%} of {test['samples']} problems correct{empty}")
     print("verdicts ", ", ".join(f"{count} {word}" for word, count in test["verdicts"].items()))
     path = Path(arguments.directory or RESULTS) / f"{made['name']}-{made['scale']}.json"

@@ -60,7 +60,7 @@ def test_a_model_that_is_always_right_gets_full_marks():
 
 def test_a_model_that_refuses_is_invalid_and_perfectly_covariant():
     found, cells = marks(completion("I cannot help with that."), "ltl", 3)
-    assert found["test"]["verdicts"]["invalid"] == 3 and found["test"]["empty"] == 0
+    assert found["test"]["verdicts"]["invalid"] == 3
     assert {cell["mean"] for cell in cells.values()} == {1.0}
     assert "generalization" not in found
 

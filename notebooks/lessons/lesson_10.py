@@ -32,8 +32,8 @@ from itekit.results import (
     paper_cell,
     shipped,
 )
-from itekit.tasks.ltl import check, is_empty
-from itekit.tasks.verdicts import GOOD
+from itekit.tasks.ltl import check
+from itekit.tasks.verdicts import SOLVED
 from itekit.training import Network
 from lessons.exercises import Exercise, many
 from lessons.panels import Panel, look, typed
@@ -215,7 +215,7 @@ def redraw_table(runs: Runs, names: Iterable[str], scaled: Iterable[str] = ()) -
 
 def solves(formula: str, answer: str) -> bool:
     """Whether an answer is right, and about some word."""
-    return check(formula, answer) in GOOD and not is_empty(answer)
+    return check(formula, answer) in SOLVED
 
 
 class ChangePanel(Panel):

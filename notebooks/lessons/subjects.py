@@ -38,7 +38,7 @@ from itekit.random_vectors import seeded
 from itekit.redraw import Retries
 from itekit.results import checkpoint_path
 from itekit.tasks.copying import strings_with_unique
-from itekit.tasks.verdicts import CORRECT, EXACT, GOOD, INCORRECT, TIME_OUT
+from itekit.tasks.verdicts import EXACT, INCORRECT, SOLVED, TIME_OUT
 from itekit.training import Network
 from itekit.workers import Pool, call
 from lessons.copies import LONGEST, check_text, copies
@@ -47,7 +47,6 @@ TASKS = {"copying": "copying", "ltl": "LTL", "propositional": "propositional log
 EXAMPLES = {"ltl": "a & (c U b)", "propositional": "(a | b) & (b ^ c)"}
 BEST = ("copying-5-10/randomized-positions", "ltl/proposed", "prop/proposed")
 CPU_SECONDS = 3.0  # for a check
-EMPTY = "empty"  # the verdict on an LTL answer that is correct only since it stands for no word
 VARIANTS = 120  # renamings of a problem at most, as in the evaluations
 AT_ONCE = 12  # problems that are decoded in one step
 
@@ -243,14 +242,12 @@ class Judge:
         return problem if task == "copying" else self._ask(task, "solve", problem)
 
     def verdict(self, task: str, problem: str, answer: str) -> str:
-        """The verdict on an answer: one of `itekit.tasks.verdicts`, or `EMPTY`."""
+        """The verdict on an answer (`itekit.tasks.verdicts`)."""
         if task == "copying":
             return EXACT if answer == problem else INCORRECT
         label = self.label(task, problem)
         options = (None if label == TIME_OUT else label, *["aiger"] * (task == "propositional"))
-        verdict = self._ask(task, "check", problem, answer, *options)
-        empty = task == "ltl" and verdict == CORRECT and self._ask(task, "is_empty", answer)
-        return EMPTY if empty else verdict
+        return self._ask(task, "check", problem, answer, *options)
 
     def close(self) -> None:
         """End the process."""
@@ -303,7 +300,7 @@ def attempts(question: Question, judge: Judge, most: int) -> Iterator[Attempt]:
         renaming, answer = question.subject.attempt(question.asked, number)
         verdict = judge.verdict(question.subject.task, question.asked, answer)
         yield Attempt(number, renaming, answer, verdict)
-        if verdict in GOOD:
+        if verdict in SOLVED:
             return
 
 
