@@ -14,8 +14,3 @@ TIME_OUT = "time-out"  # the check took too long; nothing is known
 VERDICTS = (EXACT, CORRECT, VACUOUS, INCORRECT, INVALID, TIME_OUT)
 SOLVED = (EXACT, CORRECT)
 GOOD = (*SOLVED, VACUOUS)  # what the paper counts as correct
-
-
-def same(problem, answer, label) -> str:
-    """The verdict of a task with one right answer: EXACT if it is the label, else INCORRECT."""
-    return EXACT if answer == label else INCORRECT

@@ -18,7 +18,6 @@ import torch
 from torch import Tensor
 
 from itekit.alpha import Renaming
-from itekit.evaluation import compared
 from itekit.model import Transformer
 from itekit.plots import embedding_matrix, light_rows
 from itekit.tasks.verdicts import (
@@ -42,6 +41,7 @@ from lessons.subjects import (
     Question,
     Subject,
     attempts,
+    compared,
     grouped,
     renamings_of,
     shipped_models,

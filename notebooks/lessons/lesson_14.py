@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from itekit import workers
+from itekit import evaluation
 from itekit.data import Pair
 from itekit.decoding import Solver
-from itekit.llm import judge, read_answer
+from itekit.llm import judge
 from itekit.plots import COLOURS, show, style
 from itekit.results import load_network, load_result
+from itekit.tasks.prompts import read_answer
 from itekit.tasks.verdicts import GOOD, VACUOUS
 from lessons.exercises import Exercise, many
 from lessons.panels import Panel, typed
@@ -40,8 +41,7 @@ def verdicts_of_ours(task: str, name: str, problems: Sequence[Pair]) -> Counter:
     network, draw = load_network(name, "lab", 0), load_result(name, "lab", 0)
     solver = Solver(network, draw["result"]["median_draw"], network.experiment.vocabulary)
     answers = solver.answers([formula for formula, _ in problems])
-    items = [(f, a, y) for (f, y), a in zip(problems, answers, strict=True)]
-    return Counter(workers.check_all(task, items))
+    return Counter(evaluation.judge(network.experiment.check, problems, answers).verdicts)
 
 
 def show_verdicts(counts: Mapping[str, Mapping[str, int]]) -> None:

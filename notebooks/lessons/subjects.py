@@ -28,7 +28,7 @@ from itekit.alpha import (
 )
 from itekit.datasets.sets import read_set
 from itekit.decoding import Solver
-from itekit.evaluation import TEST_SEED, compared
+from itekit.evaluation import TEST_SEED
 from itekit.experiments import NAMES, SCALES, Experiment, experiment
 from itekit.logic.formulas import LANGUAGES, FormulaError, parse_prefix, quoted, to_prefix
 from itekit.logic.infix import formula_from_text, to_infix, trace_to_infix
@@ -38,6 +38,7 @@ from itekit.random_vectors import seeded
 from itekit.redraw import Retries
 from itekit.results import checkpoint_path
 from itekit.tasks.copying import strings_with_unique
+from itekit.tasks.propositional import form
 from itekit.tasks.verdicts import EXACT, INCORRECT, SOLVED, TIME_OUT
 from itekit.training import Network
 from itekit.workers import Pool, call
@@ -49,6 +50,11 @@ BEST = ("copying-5-10/randomized-positions", "ltl/proposed", "prop/proposed")
 CPU_SECONDS = 3.0  # for a check
 VARIANTS = 120  # renamings of a problem at most, as in the evaluations
 AT_ONCE = 12  # problems that are decoded in one step
+
+
+def compared(task: str, answer: str):
+    """What an answer is compared as: an assignment in any order, all others as they stand."""
+    return form(answer) if task == "propositional" else answer
 
 
 def task_of(made: Experiment) -> str:
