@@ -58,16 +58,17 @@ def evaluate(arguments) -> int:
 
 def redraw(arguments) -> int:
     """Solve problems with several random embeddings, verify, and write the result."""
-    from itekit.redraw import PARTS, WRITTEN, redraw
+    from itekit.redraw import PARTS, WRITTEN, redraw_sets
     from itekit.results import RESULTS, evaluated, save_result
 
-    parts = WRITTEN if arguments.patterns else None
-    told = {"tries": arguments.tries, "parts": parts, "scale": arguments.logit_scale}
-    result = evaluated(_network(arguments), lambda network: redraw(network, **told))
-    for part in parts or PARTS:
-        rates = result["result"][part]["solved"]["all"]
-        print(f"{part:<16}solved by 1 try {rates[0]:.1%}, by {len(rates)} {rates[-1]:.1%}")
-    suffix = "-patterns" if parts else "-redraw"
+    kinds = WRITTEN if arguments.patterns else PARTS
+    told = {"tries": arguments.tries, "kinds": kinds, "scale": arguments.logit_scale}
+    result = evaluated(_network(arguments), lambda network: redraw_sets(network, **told))
+    for part, found in result["result"].items():
+        if isinstance(found, dict):
+            rates = found["solved"]["all"]
+            print(f"{part:<16}solved by 1 try {rates[0]:.1%}, by {len(rates)} {rates[-1]:.1%}")
+    suffix = "-patterns" if arguments.patterns else "-redraw"
     suffix += f"-scale{arguments.logit_scale:g}" if arguments.logit_scale else ""
     print(f"result    {save_result(result, arguments.directory or RESULTS, suffix)}")
     return 0

@@ -141,6 +141,25 @@ def used_tokens(tokens: Tokens, interchangeable: Iterable[str]) -> list[str]:
     return [token for token in dict.fromkeys(tokens_of(tokens)) if token in known]
 
 
+def renamed_among(
+    sequences: Iterable[Tokens], known: Iterable[Tokens], interchangeable: Iterable[str]
+) -> list[bool]:
+    """Whether each sequence is a renaming of one of the known ones."""
+    names = set(interchangeable)
+
+    def form(tokens: Tokens) -> tuple:  # names by the order of their first places
+        first: dict[str, int] = {}
+        return tuple(first.setdefault(t, len(first)) if t in names else t for t in tokens)
+
+    forms = {form(tokens_of(tokens)) for tokens in known}
+    return [form(tokens_of(tokens)) in forms for tokens in sequences]
+
+
+def like(tokens: Tokens, made: Sequence[str]) -> Tokens:
+    """Tokens that belong to a sequence in its form: text for text, a tuple for all others."""
+    return "".join(made) if isinstance(tokens, str) else tuple(made)
+
+
 def canonical_renaming(
     tokens: Tokens, names: Sequence[str], interchangeable: Iterable[str]
 ) -> Renaming:

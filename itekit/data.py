@@ -223,7 +223,7 @@ def stream(experiment: Experiment):
     """The batches of an experiment: `batch(step)`, and `held_out`, the ones to validate with.
 
     An experiment of a task of your own has a method `stream`, which then gives them.
-    MissingSetError: the set of a logic experiment is not there.
+    MissingError: the set of a logic experiment is not there.
     """
     if hasattr(experiment, "stream"):
         return experiment.stream()

@@ -29,13 +29,12 @@ from torch.nn.utils import clip_grad_norm_
 from itekit import random_vectors
 from itekit.data import Batch, PairStream, Problems
 from itekit.datasets.generate import sample
-from itekit.datasets.sets import MissingSetError, read_set
+from itekit.datasets.sets import read_set
 from itekit.decoding import END, beam
 from itekit.embeddings import EmbeddingConfig
 from itekit.experiments import LogicExperiment, experiment, resolve_scale
-from itekit.files import provenance, read_json
+from itekit.files import RESULTS, MissingError, provenance, read_json, there
 from itekit.random_vectors import sampling_set_size, seeded
-from itekit.results import RESULTS, made_by
 from itekit.training import Network, adamw
 
 METHODS = ("plain", "alpha-renaming", "proposed")
@@ -211,7 +210,7 @@ def measure(scale: str | None = None, device: str = "cpu", progress: bool = Fals
     made = subjects["proposed"].experiment
     try:
         pairs = read_set("ltl35", scale)["train"][: effort["formulas"]]
-    except MissingSetError:
+    except MissingError:
         pairs = sample("ltl35", scale, effort["formulas"])["train"]
     problems, size = Problems.of(pairs, made.vocabulary), made.training.batch_size
     stream = PairStream(problems, problems, size, made.seed)
@@ -258,6 +257,6 @@ def result_path(scale: str, directory: Path | None = None) -> Path:
 
 
 def load_efficiency(scale: str | None = None, directory: Path | None = None) -> dict:
-    """A kept result; MissingResultError says the command that makes it."""
+    """A kept result; MissingError says the command that makes it."""
     path = result_path(scale := resolve_scale(scale), directory)
-    return read_json(made_by(f"efficiency --scale {scale}", path), dict)
+    return read_json(there(path, f"efficiency --scale {scale}"), dict)

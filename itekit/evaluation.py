@@ -5,8 +5,10 @@ propositions × length), "Alpha-Covariance"; appendices "Copying Task Experiment
 over the grid of unique characters × length, the mean over 10 random embeddings) and "Sensitivity to
 randomness in embeddings" (of some draws, the one of median loss).
 
-`judge` gives the verdicts on any answers, `covariance` asks anything that has `answers(formulas)`;
-`evaluate_logic` and `GridEvaluation` do all of it for a network.
+A *solver* is anything that has `answers(problems)` and an `experiment`: a network with a draw, a
+language model, a rule. What is asked of it are *pairs* of a problem and its label; a *check* is a
+function (problem, answer, label) -> verdict (`itekit.tasks.verdicts`). `judge`, `covariance` and
+`evaluate_pairs` take these, of any task; `evaluate_logic` and `GridEvaluation` are the paper's.
 
 Shape letters: G rows (unique characters or propositions), L columns (lengths), N answers.
 """
@@ -15,7 +17,6 @@ import json
 import math
 import statistics
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -26,16 +27,21 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from tqdm.auto import tqdm
 
-from itekit.alpha import Renaming, all_renamings, alpha_covariance, sample_renamings, used_tokens
+from itekit.alpha import (
+    Renaming,
+    all_renamings,
+    alpha_covariance,
+    renamed_among,
+    sample_renamings,
+    used_tokens,
+)
 from itekit.data import Batch, Pair, copying_batch
 from itekit.datasets.sets import read_set
 from itekit.decoding import TEST_SEED, Solver, copy_strings
 from itekit.files import read_json, write_json
-from itekit.logic.formulas import FormulaError
-from itekit.logic.truth_tables import parse_assignment
 from itekit.random_vectors import seeded
 from itekit.tasks.copying import edit_distances
-from itekit.tasks.verdicts import EXACT, GOOD, INVALID, VERDICTS
+from itekit.tasks.verdicts import EXACT, GOOD, INVALID, SOLVED, VERDICTS
 from itekit.training import Network
 from itekit.vocabulary import Vocabulary, logic_vocabulary
 from itekit.workers import check_all
@@ -46,45 +52,41 @@ MISTAKES = 30  # kept in a result
 
 
 def propositions(pairs: Sequence[Pair], names: Sequence[str]) -> np.ndarray:
-    """How many of the names each formula holds: int64 [N]."""
-    return np.array([len(used_tokens(formula, names)) for formula, _ in pairs])
+    """How many of the names each problem holds: int64 [N]."""
+    return np.array([len(used_tokens(problem, names)) for problem, _ in pairs])
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Answers to problems, each with what the checker says about it (`itekit.tasks.verdicts`).
-
-    An LTL trace that stands for no word at all (`&a!a;{1}`) satisfies every formula by the paper's
-    definition of correct, but solves nothing.
-    """
+    """Answers to problems, each with what the checker says about it (`itekit.tasks.verdicts`)."""
 
     pairs: Sequence[Pair]
-    answers: Sequence[str | None]
+    answers: Sequence
     verdicts: Sequence[str]
-    good: np.ndarray  # bool [N]: whether each answer is correct
-    solved: np.ndarray  # correct, and about some word
+    good: np.ndarray  # bool [N]: whether each answer is correct by the paper's definition
+    solved: np.ndarray  # correct, and not vacuous
     exact: np.ndarray  # the label itself
 
     @property
     def marks(self) -> dict[str, np.ndarray]:
         return {"correct": self.good, "solved": self.solved, "exact": self.exact}
 
-    def rates(self) -> dict[str, float]:
-        """The shares of correct answers, of those about some word, and of exact ones."""
-        return {name: float(rows.mean()) for name, rows in self.marks.items()}
+    def rates(self, rows: np.ndarray | slice = slice(None)) -> dict[str, float]:
+        """The shares of correct answers, of those that are not vacuous, and of exact ones."""
+        return {name: float(marks[rows].mean()) for name, marks in self.marks.items()}
 
     def table(self, names: Sequence[str], **others) -> dict:
-        """Verdicts, rates, `others`, and the rate of correct answers by number of propositions."""
+        """Verdicts, rates, `others`, and the rate of correct answers by number of names."""
         counts, rows = propositions(self.pairs, names), {}
         for k in np.unique(counts):
             good = self.good[counts == k]
             rows[str(k)] = {"samples": len(good), "correct": float(good.mean())}
         verdicts = {verdict: list(self.verdicts).count(verdict) for verdict in VERDICTS}
-        found = {"samples": len(self.pairs), "verdicts": verdicts} | self.rates() | others
-        return found | {"by_propositions": rows}
+        table = {"samples": len(self.pairs), "verdicts": verdicts} | self.rates() | others
+        return table | {"by_propositions": rows}
 
     def grid(self, names: Sequence[str], **others: np.ndarray) -> dict:
-        """Counts over propositions × length, [G][L] each, and the mean rates of correct answers.
+        """Counts over names × length, [G][L] each, and the mean rates of correct answers.
 
         Of correct, solved and exact answers, and of what is true in `others`, bool [N].
         """
@@ -106,30 +108,16 @@ class Judged:
         }
 
 
-def judge(task: str, pairs: Sequence[Pair], answers: Sequence, progress: bool = False) -> Judged:
-    """Check each answer, on all cores; `task` is "ltl" or "propositional".
+def judge(check: Callable, pairs: Sequence[Pair], answers: Sequence, progress=False) -> Judged:
+    """Check each answer, on all cores and with a time limit (`workers.check_all`).
 
     An answer may be None, which is invalid; where a label is None, no answer is exact.
     """
     asked = zip(pairs, answers, strict=True)
-    items = [(formula, answer, label) for (formula, label), answer in asked if answer is not None]
-    found = iter(check_all(task, items, progress="text" if progress else None))
-    verdicts = [INVALID if answer is None else next(found) for answer in answers]
-    good = solved = np.isin(verdicts, GOOD)
-    if task == "ltl":
-        from itekit.tasks.ltl import is_empty  # needs Spot, which the other task does not
-
-        found = [right and not is_empty(a) for right, a in zip(good, answers, strict=True)]
-        solved = np.array(found, dtype=bool)
-    return Judged(pairs, answers, verdicts, good, solved, np.isin(verdicts, EXACT))
-
-
-def compared(task: str, answer: str):
-    """What an answer is compared as: an assignment in any order, all others as they stand."""
-    if task == "propositional":
-        with suppress(FormulaError):
-            return parse_assignment(answer)
-    return answer
+    items = [(problem, answer, label) for (problem, label), answer in asked if answer is not None]
+    checked = iter(check_all(check, items, progress="text" if progress else None))
+    verdicts = [INVALID if answer is None else next(checked) for answer in answers]
+    return Judged(pairs, answers, verdicts, *(np.isin(verdicts, v) for v in (GOOD, SOLVED, EXACT)))
 
 
 def covariance(
@@ -137,38 +125,51 @@ def covariance(
     pairs: Sequence[Pair],
     names: Sequence[str],
     variants: float,
+    form: Callable | None = None,
     undo: Callable[[Renaming, str], str] = Renaming.__call__,
-    compared: Callable = compared,
 ) -> dict:
     """Mean alpha-covariance over problems: each renamed in all ways, or in `variants` random ones.
 
     Args:
-        solver: anything that has `answers(formulas)` and an `experiment` with a task; it is asked
-            once, about all renamed formulas.
-        names: the atomic propositions of the vocabulary.
+        solver: it is asked once, about all renamed problems.
+        names: the interchangeable tokens of the vocabulary.
         variants: the most renamings of a problem; math.inf: all.
+        form: what an answer is compared as; default: as its experiment says.
         undo: (inverse renaming, answer) -> the answer with its renaming undone.
-        compared: (task, answer) -> what an answer is compared as, tokens or an assignment.
 
     Returns:
         The "mean"; "mean_text", of answers compared as they stand; the values of "formulas".
     """
-    task, rng, asked = solver.experiment.task, np.random.default_rng(TEST_SEED), []
-    for formula, _ in pairs:
-        used = used_tokens(formula, names)
+    form, rng, asked = form or solver.experiment.form, np.random.default_rng(TEST_SEED), []
+    for problem, _ in pairs:
+        used = used_tokens(problem, names)
         if math.perm(len(names), len(used)) <= variants:
-            asked.append((formula, list(all_renamings(used, names))))
+            asked.append((problem, list(all_renamings(used, names))))
         else:
-            asked.append((formula, sample_renamings(used, names, variants, rng)))
-    answers = iter(solver.answers([r(formula) for formula, many in asked for r in many]))
-    found, texts = [], []
-    for formula, many in asked:
+            asked.append((problem, sample_renamings(used, names, variants, rng)))
+    answers = iter(solver.answers([r(problem) for problem, many in asked for r in many]))
+    rows, texts = [], []
+    for problem, many in asked:
         undone = [undo(r.inverse(), next(answers)) for r in many]
-        value = alpha_covariance([compared(task, answer) for answer in undone])
-        found.append({"formula": formula, "value": value, "undone": undone})
+        value = alpha_covariance([form(answer) for answer in undone])
+        rows.append({"formula": problem, "value": value, "undone": undone})
         texts.append(alpha_covariance(undone))
-    mean, text = float(np.mean([one["value"] for one in found])), float(np.mean(texts))
-    return {"mean": mean, "mean_text": text, "samples": len(pairs), "formulas": found}
+    mean, text = float(np.mean([row["value"] for row in rows])), float(np.mean(texts))
+    return {"mean": mean, "mean_text": text, "samples": len(pairs), "formulas": rows}
+
+
+def covariances(solver, pairs: Sequence[Pair], names: Sequence[str], most: int, *how, **more):
+    """Number of names, from 2 -> `covariance` of the first problems that hold so many.
+
+    At most `most` of each number; `how`, `more`: as for `covariance`.
+    """
+    counts = propositions(pairs, solver.experiment.test_vocabulary.interchangeable[0])
+    groups = {k: np.flatnonzero(counts == k)[:most] for k in range(2, len(names) + 1)}
+    return {
+        str(k): covariance(solver, [pairs[i] for i in rows], names, *how, **more)
+        for k, rows in groups.items()
+        if len(rows)
+    }
 
 
 def paired_interval(first: np.ndarray, second: np.ndarray) -> tuple[float, float, float]:
@@ -209,6 +210,75 @@ def choose_solver(
     return solvers[median_draw(losses)], losses
 
 
+def _judged(solver: Solver, pairs: Sequence[Pair]) -> list[Judged]:
+    """The solver's answers, and those of greedy decoding with the same embeddings."""
+    greedy = Solver(solver.network, solver.draw, solver.vocabulary, 1, solver.progress)
+    answers = [one.answers([problem for problem, _ in pairs]) for one in (solver, greedy)]
+    return [judge(solver.experiment.check, pairs, some, solver.progress) for some in answers]
+
+
+def evaluate_pairs(
+    network: Network,
+    pairs: Sequence[Pair],
+    vocabulary: Vocabulary | None = None,
+    known: Sequence = (),
+    progress: bool = True,
+) -> dict:
+    """Evaluate a network of any task on problems; the result as JSON.
+
+    "test": verdicts and rates; of it "unseen": the rates of those that are no renaming of a problem
+    in `known`. "draws", "median_draw": the choice by median loss. "mistakes": the first ones.
+    """
+    solver, losses = choose_solver(network, pairs, vocabulary, progress)
+    judged, greedy = _judged(solver, pairs)
+    names, others = network.experiment.test_vocabulary.interchangeable[0], {}
+    if known:
+        new = ~np.array(renamed_among([p for p, _ in pairs], known, names))
+        others["unseen"] = {"samples": int(new.sum())} | (judged.rates(new) if new.any() else {})
+    keys, wrong = ("formula", "label", "answer", "verdict"), np.flatnonzero(~judged.good)
+    rows = ((*pairs[i], judged.answers[i], judged.verdicts[i]) for i in wrong[:MISTAKES])
+    return {
+        "draws": [{"cross_entropy": loss} for loss in losses],
+        "median_draw": solver.draw,
+        "test": judged.table(names, greedy=greedy.rates(), **others),
+        "mistakes": [dict(zip(keys, row, strict=True)) for row in rows],
+    }
+
+
+def _test(network: Network, progress: bool) -> dict:
+    made = network.experiment
+    name, training = made.set_name("35"), read_set(made.set, made.scale)["train"]
+    pairs, known = read_set(name, made.scale)["test"][: made.samples], [f for f, _ in training]
+    result = evaluate_pairs(network, pairs, made.vocabulary, known, progress)
+    return result | {"test": {"set": name} | result["test"]}
+
+
+def _generalization(network: Network, progress: bool) -> dict:
+    made, name = network.experiment, network.experiment.set_name("-generalization")
+    pairs = read_set(name, made.scale)["test"]
+    judged, greedy = _judged(choose_solver(network, pairs, None, progress)[0], pairs)
+    every = logic_vocabulary(made.task, max(26, len(made.names)))  # what it cannot read too
+    tables = judged.grid(every.interchangeable[0], correct_greedy=greedy.good)
+    return {"generalization": {"set": name} | tables}
+
+
+def _alpha_covariances(network: Network, progress: bool) -> dict:
+    made, result = network.experiment, {"alpha_covariance": None}
+    parts = {"alpha_covariance_training": ("35", made.vocabulary)}
+    if len(made.readable_vocabulary) > len(made.vocabulary):
+        parts["alpha_covariance"] = "-alpha-covariance", made.readable_vocabulary
+    for part, (kind, vocabulary) in parts.items():
+        name, names = made.set_name(kind), vocabulary.interchangeable[0]
+        pairs = read_set(name, made.scale)["test"]
+        solver, _ = choose_solver(network, pairs, vocabulary, progress)
+        rows = covariances(solver, pairs, names, made.renamed, made.variants)
+        for row in rows.values():
+            del row["formulas"]
+        about = {"set": name, "vocabulary": len(names), "variants": made.variants}
+        result[part] = about | {"by_propositions": rows}
+    return result
+
+
 def evaluate_logic(network: Network, keep: Path | None = None, progress: bool = True) -> dict:
     """Evaluate a network on LTL or propositional problems; the result as JSON.
 
@@ -218,63 +288,14 @@ def evaluate_logic(network: Network, keep: Path | None = None, progress: bool = 
     one (None for ordinary embeddings, which have the one of training alone). In the folder `keep`
     finished parts are kept, so that an interrupted evaluation goes on from there.
     """
-    made = network.experiment
-
-    def chosen(kind: str, vocabulary: Vocabulary, most: int | None = None) -> tuple:
-        """The name of a set of the task, the problems of its test split, and who solves them."""
-        name = made.set_name(kind)
-        pairs = read_set(name, made.scale)["test"][:most]
-        return name, pairs, *choose_solver(network, pairs, vocabulary, progress)
-
-    def both(solver: Solver, pairs: Sequence[Pair]) -> list[Judged]:
-        """The solver's answers, and those of greedy decoding with the same embeddings."""
-        greedy = Solver(network, solver.draw, solver.vocabulary, 1, progress)
-        answers = [one.answers([formula for formula, _ in pairs]) for one in (solver, greedy)]
-        return [judge(made.task, pairs, some, progress) for some in answers]
-
-    def test() -> dict:
-        name, pairs, solver, losses = chosen("35", made.vocabulary, made.samples)
-        judged, greedy = both(solver, pairs)
-        keys, wrong = ("formula", "label", "answer", "verdict"), np.flatnonzero(~judged.good)
-        rows = ((*pairs[i], judged.answers[i], judged.verdicts[i]) for i in wrong[:MISTAKES])
-        return {
-            "draws": [{"cross_entropy": loss} for loss in losses],
-            "median_draw": solver.draw,
-            "test": {"set": name} | judged.table(made.names, greedy=greedy.rates()),
-            "mistakes": [dict(zip(keys, row, strict=True)) for row in rows],
-        }
-
-    def generalization() -> dict:
-        name, pairs, solver, _ = chosen("-generalization", made.readable_vocabulary)
-        judged, greedy = both(solver, pairs)
-        every = logic_vocabulary(made.task, max(26, len(made.names)))  # what it cannot read too
-        tables = judged.grid(every.interchangeable[0], correct_greedy=greedy.good)
-        return {"generalization": {"set": name} | tables}
-
-    def covariances(kind: str, vocabulary: Vocabulary) -> dict:
-        name, pairs, solver, _ = chosen(kind, vocabulary)
-        names, counts, rows = vocabulary.interchangeable[0], propositions(pairs, made.names), {}
-        for k in range(2, len(names) + 1):
-            if some := [pairs[i] for i in np.flatnonzero(counts == k)[: made.renamed]]:
-                row = covariance(solver, some, names, made.variants)
-                rows[str(k)] = {key: row[key] for key in ("mean", "mean_text", "samples")}
-        found = {"set": name, "vocabulary": len(names), "variants": made.variants}
-        return found | {"by_propositions": rows}
-
-    def alpha_covariances() -> dict:
-        found, larger = covariances("35", made.vocabulary), made.readable_vocabulary
-        beyond = None
-        if len(larger) > len(made.vocabulary):
-            beyond = covariances("-alpha-covariance", larger)
-        return {"alpha_covariance_training": found, "alpha_covariance": beyond}
-
     weights = sum(tensor.double().sum().item() for tensor in network.state_dict().values())
-    of, result = json.dumps([made.to_json(), weights]), {}  # what a finished part is of
-    for part in (test, generalization, alpha_covariances):
-        path = keep and Path(keep) / f"evaluation-{part.__name__}.json"
+    of = json.dumps([network.experiment.to_json(), weights])  # what a finished part is of
+    result = {}
+    for part in (_test, _generalization, _alpha_covariances):
+        path = keep and Path(keep) / f"evaluation{part.__name__.replace('_', '-', 1)}.json"
         kept = read_json(path, dict) if path and path.exists() else {}
         if kept.get("of") != of:
-            kept = {"of": of, "part": part()}
+            kept = {"of": of, "part": part(network, progress)}
             if path:
                 write_json(path, kept)
         result |= kept["part"]
@@ -284,9 +305,8 @@ def evaluate_logic(network: Network, keep: Path | None = None, progress: bool = 
 class GridEvaluation:
     """Evaluates one network on its experiment's grid of copying; `run` gives the result as JSON.
 
-    A network with ordinary embeddings cannot read characters beyond its vocabulary; there the
-    prediction is taken to be empty, as in the paper, so that the distance is the length. The seed
-    is that of the evaluation strings and of the random embeddings.
+    Where a network cannot read a string, its copy is empty, and the distance is the length. The
+    seed is that of the evaluation strings and of the random embeddings.
     """
 
     def __init__(self, network: Network, seed: int = TEST_SEED, progress: bool = True):

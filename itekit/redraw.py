@@ -3,25 +3,26 @@
 Ours, not the paper's. A checker takes a tenth of a millisecond for an answer, and whether a network
 with random embeddings solves a problem depends on the draw. So a problem that one draw does not
 solve is tried again with the next. Networks whose embeddings are not random get the like from
-renaming: try k solves the problem under a random renaming of its propositions, which is undone in
-the answer. A symbol-invariant network would give the same answer again: its later tries are
-samples.
+renaming: try k solves the problem under a random renaming of its names, which is undone in the
+answer. A symbol-invariant network would give the same answer again: its later tries are samples.
 
-A problem counts as solved by k tries if any of the first k answers is correct and, for LTL, about
-some word: else trying again would reward contradictions. "averaged" is another use of k random
-parts, without a checker: one decoding in which the logits are the mean over the first k.
+A problem counts as solved by k tries if any of the first k answers is correct and not vacuous: else
+trying again would reward contradictions. "averaged" is another use of k random parts, without a
+checker: one decoding in which the logits are the mean over the first k.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from itekit.alpha import Renaming, used_tokens
-from itekit.data import Pair
+from itekit.alpha import Renaming, like, used_tokens
+from itekit.data import Batch, Pair, encode_texts
 from itekit.datasets.sets import read_set
-from itekit.decoding import TEST_SEED, Solver
-from itekit.evaluation import judge, propositions
+from itekit.decoding import END, TEST_SEED, Solver, copy_strings, greedy
+from itekit.evaluation import COPIED, judge, propositions
+from itekit.experiments import CopyingExperiment
+from itekit.random_vectors import seeded
 from itekit.training import Network
 from itekit.workers import call
 
@@ -30,8 +31,51 @@ PARTS = {"test": "35", "generalization": "-generalization"}  # of a result: kind
 WRITTEN = {"patterns": "-patterns"}  # the formulas that people wrote
 
 
+class Copier:
+    """A network that copies, under one draw of U: strings in, copies out, as `Solver`.
+
+    A network with ordinary embeddings cannot read characters beyond its vocabulary; there the
+    answer is taken to be empty, as in the paper. `sample`: draw the copies by their probability
+    with this seed.
+    """
+
+    def __init__(self, network: Network, draw: int = 0, sample: int | None = None):
+        self.network, self.experiment, self.draw = network, network.experiment, draw
+        self.vocabulary = self.experiment.readable_vocabulary
+        self.U = network.matrix(self.vocabulary, seeded(TEST_SEED, draw))
+        self.generator = (
+            None if sample is None else seeded(TEST_SEED, sample, device=network.device)
+        )
+
+    def can_read(self, string: str) -> bool:
+        """Whether the network has an embedding for every character."""
+        return set(string) <= set(self.vocabulary.tokens)
+
+    def answers(self, strings: Sequence[str]) -> list[str]:
+        """The copy of each string; empty where the network cannot read it."""
+        return [beams[0] if beams else "" for beams in self.beam_answers(strings)]
+
+    def beam_answers(self, strings: Sequence[str]) -> list[list[str]]:
+        """The same as lists of one copy; an empty list where it cannot read the string."""
+        copies, lengths, device = {}, {}, self.network.device
+        for string in filter(self.can_read, dict.fromkeys(strings)):
+            lengths.setdefault(len(string), []).append(string)
+        for length, some in lengths.items():  # a copy depends on the longest beside it
+            size = max(1, COPIED[device.type] // (length + 1))
+            for part in (some[i : i + size] for i in range(0, len(some), size)):
+                source = encode_texts(part, self.vocabulary).to(device)
+                if self.generator:
+                    rows = greedy(self.network.model, self.U, source, 2 * length, self.generator)
+                else:
+                    rows = copy_strings(self.network, self.U, Batch(source, source))
+                for string, row in zip(part, rows.tolist(), strict=True):
+                    tokens = self.vocabulary.decode(i for i in row if i > END)
+                    copies[string] = [like(string, tokens)]
+        return [copies.get(string, []) for string in strings]
+
+
 class Retries:
-    """The tries of a network of a logic experiment, in evaluation mode.
+    """The tries of a network of any task, in evaluation mode; its experiment has the checker.
 
     `progress` shows bars; `scale` is that of the logits (see `Solver`).
     """
@@ -43,36 +87,37 @@ class Retries:
         self.method = methods.get(network.experiment.embedding.kind, "renamings")
         self.names = network.experiment.readable_vocabulary.interchangeable[0]
 
-    def renamings(self, number: int, formulas: Sequence[str]) -> list[Renaming]:
-        """How try `number` renames each formula; not at all where something else is random."""
-        if self.method != "renamings" or number == 0:
-            return [Renaming.identity] * len(formulas)
-        rng, names, found = np.random.default_rng([TEST_SEED, number]), self.names, []
-        for formula in formulas:
-            used = used_tokens(formula, names)
-            images = rng.permutation(len(names))[: len(used)]
-            found.append(Renaming({u: names[i] for u, i in zip(used, images, strict=True)}))
-        return found
-
-    def answers(self, number: int, formulas: Sequence[str]) -> list[list[str]]:
-        """The answers of all beams to each formula in try `number`, counted from 0."""
-        draw = number if self.method == "random parts" else 0
-        sample = number if self.method == "samples" and number else None
+    def solver(self, draw: int | Sequence[int] = 0, sample: int | None = None):
+        """Who solves the problems under a draw."""
+        if isinstance(self.experiment, CopyingExperiment):
+            return Copier(self.network, draw, sample)
         told = {"progress": self.progress, "sample": sample, "scale": self.scale}
-        solver = Solver(self.network, draw, **told)
-        renamings = self.renamings(number, formulas)
-        found = solver.beam_answers([r(f) for r, f in zip(renamings, formulas, strict=True)])
+        return Solver(self.network, draw, **told)
+
+    def renamings(self, number: int, problems: Sequence[str]) -> list[Renaming]:
+        """How try `number` renames each problem; not at all where something else is random."""
+        if self.method != "renamings" or number == 0:
+            return [Renaming.identity] * len(problems)
+        rng, names, renamings = np.random.default_rng([TEST_SEED, number]), self.names, []
+        for problem in problems:
+            used = used_tokens(problem, names)
+            images = rng.permutation(len(names))[: len(used)]
+            renamings.append(Renaming({u: names[i] for u, i in zip(used, images, strict=True)}))
+        return renamings
+
+    def answers(self, number: int, problems: Sequence[str]) -> list[list[str]]:
+        """The answers of all beams to each problem in try `number`, counted from 0."""
+        draw = number if self.method == "random parts" else 0
+        solver = self.solver(draw, number if self.method == "samples" and number else None)
+        renamings = self.renamings(number, problems)
+        answers = solver.beam_answers([r(f) for r, f in zip(renamings, problems, strict=True)])
         undo = [r.inverse() for r in renamings]
-        return [[r(answer) for answer in beams] for r, beams in zip(undo, found, strict=True)]
+        return [[r(answer) for answer in beams] for r, beams in zip(undo, answers, strict=True)]
 
     def averaged(self, pairs: Sequence[Pair], count: int) -> np.ndarray:
         """Whether the answer under the mean logits of the first `count` draws is right: bool."""
-        solver = Solver(self.network, range(count), progress=self.progress, scale=self.scale)
-        formulas = [formula for formula, _ in pairs]
-        return self._solved(formulas, solver.answers(formulas))
-
-    def _solved(self, formulas: Sequence[str], answers: Sequence[str]) -> np.ndarray:
-        return judge(self.experiment.task, [(f, None) for f in formulas], answers).solved
+        answers = self.solver(range(count)).answers([problem for problem, _ in pairs])
+        return judge(self.experiment.check, pairs, answers).solved
 
     def solved_at(self, pairs: Sequence[Pair], tries: int) -> tuple[np.ndarray, np.ndarray]:
         """For each problem the try (from 1) that solved it, 0 for none: by the best beam, by any.
@@ -82,10 +127,11 @@ class Retries:
         best, any_beam = (np.zeros(len(pairs), dtype=int) for _ in range(2))
         for number in range(tries):
             left = np.flatnonzero(best == 0)
-            found = self.answers(number, [pairs[i][0] for i in left])
-            asked = [pairs[i][0] for i, beams in zip(left, found, strict=True) for _ in beams]
-            right = iter(self._solved(asked, [answer for beams in found for answer in beams]))
-            for i, beams in zip(left, found, strict=True):
+            answers = self.answers(number, [pairs[i][0] for i in left])
+            asked = [pairs[i] for i, beams in zip(left, answers, strict=True) for _ in beams]
+            said = [answer for beams in answers for answer in beams]
+            right = iter(judge(self.experiment.check, asked, said).solved)
+            for i, beams in zip(left, answers, strict=True):
                 good = [next(right) for _ in beams]
                 if good and good[0]:
                     best[i] = number + 1
@@ -95,54 +141,82 @@ class Retries:
 
 
 def redraw(
-    network: Network, tries: int = 10, progress: bool = True, parts=None, scale: float | None = None
+    network: Network,
+    pairs: Sequence[Pair],
+    tries: int = 10,
+    progress: bool = True,
+    scale: float | None = None,
+    averaged: Iterable[int] = (),
 ) -> dict:
-    """Solved problems against the number of tries, on the test split and on the grid; JSON.
+    """Solved problems against the number of tries, and the CPU seconds of one, checks included.
 
-    It has the CPU seconds of one try at a problem, checks included, and those of Spot or the SAT
-    solver for the same problem. Of other `parts`, such as WRITTEN, it also has the try that solved
-    each formula, 0 for none: by the best beam, and by any.
-
-    Raises:
-        ValueError: less than one try.
+    Also the try that solved each problem, 0 for none: by the best beam, and by any. All are by the
+    number of names in a problem, too. `averaged`: numbers of draws whose logits are averaged, where
+    the network has random parts. ValueError for less than one try.
     """
     if tries < 1:
         raise ValueError(f"tries must be 1 or more, found {tries}")
-    retries, experiment = Retries(network, progress, scale), network.experiment
-    result = {"tries": tries, "method": retries.method, "scale": scale}
-    for part, kind in (parts or PARTS).items():
-        name = experiment.set_name(kind)
-        most = experiment.samples if part == "test" else None
-        pairs = read_set(name, experiment.scale)["test"][:most]
-        counts = propositions(pairs, experiment.names)
-        groups = {"all": counts >= 0} | {str(k): counts == k for k in np.unique(counts)}
-        start = time.process_time()
-        best, any_beam = retries.solved_at(pairs, tries)
-        solving = time.process_time()
-        for formula, _ in pairs:
-            call((f"itekit.tasks.{experiment.task}:solve", formula, "fast"))
-        solved = time.process_time() - solving
-        asked = tries * len(pairs) - sum(tries - k for k in best.tolist() if k)
-        result[part] = {
-            "set": name,
-            "samples": {key: int(rows.sum()) for key, rows in groups.items()},
-            "solved": {key: _curve(best[rows], tries) for key, rows in groups.items()},
-            "solved_beams": {key: _curve(any_beam[rows], tries) for key, rows in groups.items()},
-            "cpu_seconds": {
-                "try": (solving - start) / max(asked, 1),
-                "solver": solved / len(pairs),
-            },
+    retries = Retries(network, progress, scale)
+    counts = propositions(pairs, network.experiment.test_vocabulary.interchangeable[0])
+    groups = {"all": counts >= 0} | {str(k): counts == k for k in np.unique(counts)}
+    start = time.process_time()
+    best, any_beam = retries.solved_at(pairs, tries)
+    asked = tries * len(pairs) - sum(tries - k for k in best.tolist() if k)
+    tried = zip(pairs, best.tolist(), any_beam.tolist(), strict=True)
+    result = {
+        "samples": {key: int(rows.sum()) for key, rows in groups.items()},
+        "solved": {key: _curve(best[rows], tries) for key, rows in groups.items()},
+        "solved_beams": {key: _curve(any_beam[rows], tries) for key, rows in groups.items()},
+        "cpu_seconds": {"try": (time.process_time() - start) / max(asked, 1)},
+        "formulas": [[problem, *both] for (problem, _), *both in tried],
+    }
+    if averaged and retries.method == "random parts":
+        right = {str(k): retries.averaged(pairs, k) for k in averaged}
+        result["averaged"] = {
+            k: {key: float(good[rows].mean()) for key, rows in groups.items()}
+            for k, good in right.items()
         }
-        if parts:
-            tried = zip(pairs, best.tolist(), any_beam.tolist(), strict=True)
-            result[part]["formulas"] = [[formula, *both] for (formula, _), *both in tried]
-        elif retries.method == "random parts":
-            right = {str(k): retries.averaged(pairs, k) for k in AVERAGED}
-            result[part]["averaged"] = {
-                k: {key: float(good[rows].mean()) for key, rows in groups.items()}
-                for k, good in right.items()
-            }
     return result
+
+
+def redraw_sets(
+    network: Network,
+    tries: int = 10,
+    progress: bool = True,
+    kinds: Mapping[str, str] = PARTS,
+    scale: float | None = None,
+) -> dict:
+    """`redraw` on the kit's own problems: sets of a logic, or the grid of copying; JSON.
+
+    Beside the seconds of a try it has those of Spot or the SAT solver for the same problem.
+    """
+    made, told = network.experiment, {"progress": progress, "scale": scale}
+    result = {"tries": tries, "method": Retries(network).method, "scale": scale}
+    if isinstance(made, CopyingExperiment):
+        result["grid"] = redraw(network, _grid(made), tries, **told)
+        del result["grid"]["formulas"]
+        return result
+    for part, kind in kinds.items():
+        name, most = made.set_name(kind), made.samples if part == "test" else None
+        pairs = read_set(name, made.scale)["test"][:most]
+        averaged = () if kinds == WRITTEN else AVERAGED
+        result[part] = {"set": name} | redraw(network, pairs, tries, **told, averaged=averaged)
+        start = time.process_time()
+        for formula, _ in pairs:
+            call((f"itekit.tasks.{made.task}:solve", formula, "fast"))
+        solver = (time.process_time() - start) / len(pairs)
+        result[part]["cpu_seconds"]["solver"] = solver
+        if kinds != WRITTEN:
+            del result[part]["formulas"]
+    return result
+
+
+def _grid(made: CopyingExperiment) -> list[Pair]:
+    """The strings of an evaluation, as problems that are their own labels."""
+    names, grid = made.test_vocabulary.interchangeable[0], made.grid
+    cells = (grid.strings(*cell, TEST_SEED) for cell in grid.cells())
+    strings = ("".join(names[i] for i in row) for cell in cells for row in cell)
+    return [(string, string) for string in strings]
 
 
 def _curve(solved_at: np.ndarray, tries: int) -> list[float]:

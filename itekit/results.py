@@ -8,47 +8,46 @@ stands in a table the key ROW/COLUMN. Rates are 0 to 1.
 import difflib
 import functools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from itekit.datasets.presets import preset
-from itekit.evaluation import GridEvaluation, evaluate_logic
-from itekit.experiments import Experiment, LogicExperiment, experiment, from_json
-from itekit.files import provenance, read_json, write_json
-from itekit.names import LOGIC_NAMES
+from itekit.data import Pair
+from itekit.evaluation import GridEvaluation, evaluate_logic, evaluate_pairs
+from itekit.experiments import (
+    CopyingExperiment,
+    Experiment,
+    LogicExperiment,
+    experiment,
+    from_json,
+)
+from itekit.files import (
+    DATA,
+    RESULTS,
+    RUNS,
+    MissingError,
+    inside,
+    provenance,
+    read_json,
+    there,
+    write_json,
+)
 from itekit.training import FINISHED, Network, Trainer, read_log
 
-ROOT = Path(__file__).resolve().parent.parent
-CHECKPOINTS, RESULTS = ROOT / "data" / "checkpoints", ROOT / "data" / "results"
-PAPER = ROOT / "data" / "paper.json"
-RUNS = ROOT / "runs"
+CHECKPOINTS, PAPER = DATA / "checkpoints", DATA / "paper.json"
 LOG_RECORDS = 200
-COLUMNS = {  # what a row of the paper's tables on logic tells
-    "correct": "correct",
-    "solved": "of it: about some word",
-    "exact": "exact",
-    "heatmap-mean-correct": "correct over the grid",
-    "beyond": "of it: more APs than in training",
-    "alpha-covariance-3": "alpha-covariance, 3 APs",
-}
-HEAD = ("experiment", "size", *COLUMNS.values(), "seeds", "minutes", "hardware")
-
-
-class MissingResultError(FileNotFoundError):
-    """A result or checkpoint that is neither shipped nor made yet; the message says the command."""
 
 
 def checkpoint_path(made: Experiment) -> Path:
     """Where the shipped checkpoint of an experiment is."""
-    return CHECKPOINTS / f"{made.run}.safetensors"
+    return inside(CHECKPOINTS, f"{made.run}.safetensors")
 
 
 def load_network(name: str, scale: str | None = None, seed: int = 0, **changes) -> Network:
-    """The shipped network of an experiment; MissingResultError if there is none."""
+    """The shipped network of an experiment; MissingError if there is none."""
     made = experiment(name, scale, seed, **changes)
     return Network.load(_there(checkpoint_path(made), made, "train --publish"), made)
 
@@ -82,7 +81,12 @@ def trainer(made: Experiment, directory: Path, *how) -> Trainer:
 
 
 def publish(made: Experiment, directory: Path) -> list[Path]:
-    """Copy a finished run to data/: its network, rounded to float16, and its log, thinned."""
+    """Copy a finished run to data/: its network, rounded to float16, and its log, thinned.
+
+    ValueError for a task that is not the kit's: its results are kept beside it.
+    """
+    if not isinstance(made, LogicExperiment | CopyingExperiment):
+        raise ValueError(f"{made.name} is of another task: keep its network with Network.save")
     network = Network.load(Path(directory) / FINISHED, made)
     network.save(checkpoint_path(made), dtype=torch.float16)
     records = read_log(directory)
@@ -93,11 +97,24 @@ def publish(made: Experiment, directory: Path) -> list[Path]:
     return [checkpoint_path(made), log]
 
 
-def evaluate(network: Network, progress: bool = True, keep: Path | None = None) -> dict:
-    """Evaluate a network as its task asks; `keep` is a folder from which a run on logic goes on."""
-    if isinstance(network.experiment, LogicExperiment):
+def evaluate(
+    network: Network,
+    progress: bool = True,
+    keep: Path | None = None,
+    pairs: Sequence[Pair] | None = None,
+) -> dict:
+    """Evaluate a network as its task asks, or on `pairs` of a problem and its label.
+
+    `keep`: a folder from which a run on logic goes on. ValueError: a task of your own needs pairs.
+    """
+    made = network.experiment
+    if pairs is not None:
+        return evaluated(network, lambda n: evaluate_pairs(n, pairs, progress=progress))
+    if isinstance(made, LogicExperiment):
         return evaluated(network, lambda n: evaluate_logic(n, keep, progress))
-    return evaluated(network, lambda n: GridEvaluation(n, progress=progress).run())
+    if isinstance(made, CopyingExperiment):
+        return evaluated(network, lambda n: GridEvaluation(n, progress=progress).run())
+    raise ValueError(f"{made.name} is of another task: give pairs of a problem and its label")
 
 
 def evaluated(network: Network, measure: Callable[[Network], dict]) -> dict:
@@ -117,8 +134,11 @@ def evaluated(network: Network, measure: Callable[[Network], dict]) -> dict:
 
 
 def save_result(result: dict, directory: Path = RESULTS, suffix: str = "") -> Path:
-    """Write a result as SLUG + suffix, such as "-redraw", atomically; returns the path."""
-    path = Path(directory) / f"{from_json(result['experiment']).slug}{suffix}.json"
+    """Write a result as SLUG + suffix, such as "-redraw", atomically; returns the path.
+
+    ValueError: it is of a task that is not the kit's, or its name would lead out of the folder.
+    """
+    path = inside(directory, f"{from_json(result['experiment']).slug}{suffix}.json")
     write_json(path, result)
     return path
 
@@ -139,7 +159,7 @@ def load_result(name: str, scale: str | None = None, seed: int = 0, **evaluated)
     """A shipped result, its grid (copying) as a float array with NaN for impossible cells.
 
     `evaluated` is what the evaluation changed, such as `rope_base` or `search`.
-    MissingResultError if there is none, ValueError if the file is damaged.
+    MissingError if there is none, ValueError if the file is damaged.
     """
     made = experiment(name, scale, seed, **evaluated)
     result = read_json(path := _there(RESULTS / f"{made.slug}.json", made, "evaluate"), dict)
@@ -154,23 +174,15 @@ def load_result(name: str, scale: str | None = None, seed: int = 0, **evaluated)
 def _there(path: Path, made: Experiment, command: str) -> Path:
     changes = " ".join(made.changes.values()).replace("model.rope_base=", "--rope-base ")
     words = command, made.name, changes, f"--scale {made.scale} --seed {made.seed}"
-    return made_by(" ".join(filter(None, words)), path)
-
-
-def made_by(command: str, path: Path) -> Path:
-    """The path itself if the file is there; else MissingResultError with the command."""
-    if not path.exists():
-        make = f"python -m itekit {command}"
-        raise MissingResultError(f"{path.name} is not in {path.parent}; make it: {make}")
-    return path
+    return there(path, " ".join(filter(None, words)))
 
 
 def results(name: str, scale: str | None = None, **evaluated) -> list[dict]:
     """All shipped results of an experiment at a scale, by seed; `evaluated` as in `load_result`."""
     before, after = experiment(name, scale, **evaluated).slug.rsplit("-s0", 1)
     files = RESULTS.glob(f"{before}-s*{after}.json")
-    found = (p.stem.removeprefix(f"{before}-s").removesuffix(after) for p in files)
-    seeds = sorted(int(number) for number in found if number.isdigit())  # not "0.log"
+    ends = (p.stem.removeprefix(f"{before}-s").removesuffix(after) for p in files)
+    seeds = sorted(int(number) for number in ends if number.isdigit())  # not "0.log"
     return [load_result(name, scale, seed, **evaluated) for seed in seeds]
 
 
@@ -178,7 +190,7 @@ def shipped(name: str, scale: str = "lab", seed: int = 0) -> dict | None:
     """The result of an experiment that comes with the kit or was made here; None if none is."""
     try:
         return load_result(name, scale, seed)
-    except MissingResultError:
+    except MissingError:
         return None
 
 
@@ -208,68 +220,34 @@ def _entry(found: Mapping, key: str, what: str):
 
 
 @functools.cache
-def paper_tables() -> Mapping[str, PaperTable]:
-    """All tables by name."""
-    return {name: PaperTable(**entry) for name, entry in read_json(PAPER, dict)["tables"].items()}
-
-
-@functools.cache
-def paper_values() -> Mapping[str, dict]:
-    """All figures by key, those in tables as ROW/COLUMN: "value", "unit", "section", "note"."""
-    values = read_json(PAPER, dict)["values"]
-    for table in paper_tables().values():
+def _paper() -> tuple[Mapping[str, PaperTable], Mapping[str, dict]]:
+    """All tables by name, and all figures by key: "value", "unit", "section", "note"."""
+    paper = read_json(PAPER, dict)
+    tables = {name: PaperTable(**entry) for name, entry in paper["tables"].items()}
+    for table in tables.values():
         about = {"unit": table.unit, "section": table.section, "note": table.note}
         for row in table.rows:
             for column, figure in table.row(row).items():
-                values[f"{row}/{column}"] = {"value": figure} | about
-    return values
+                paper["values"][f"{row}/{column}"] = {"value": figure} | about
+    return tables, paper["values"]
 
 
 def paper_value(key: str) -> float:
     """A figure as printed, such as "ltl-perturbed/proposed/correct"."""
-    return _entry(paper_values(), key, "figure")["value"]
-
-
-def paper_rate(key: str) -> float:
-    """The same as a rate from 0 to 1; ValueError for a figure that is not in per cent."""
-    found = _entry(paper_values(), key, "figure")
-    if found["unit"] != "per cent":
-        raise ValueError(f"the paper's figure {key!r} is in {found['unit']}, not in per cent")
-    return found["value"] / 100
+    return _entry(_paper()[1], key, "figure")["value"]
 
 
 def paper_cell(name: str, column: str) -> float | None:
-    """The paper's rate for an experiment; None if it reports none."""
-    key = f"{name}/{column}"
-    return paper_rate(key) if key in paper_values() else None
+    """The same of an experiment as a rate from 0 to 1; None if the paper reports none."""
+    figure = _paper()[1].get(f"{name}/{column}")
+    if figure and figure["unit"] != "per cent":
+        raise ValueError(f"the paper's figure {name}/{column} is in {figure['unit']}")
+    return figure and figure["value"] / 100
 
 
 def paper_table(name: str) -> PaperTable:
     """The table `name`, for example "ltl-perturbation"; ValueError lists the nearest names."""
-    return _entry(paper_tables(), name, "table")
-
-
-def paper_alpha_covariance(task: str) -> dict[str, dict[int, float]]:
-    """Alpha-covariance, 0 to 1, by variant and number of APs out of 10; `task` "ltl" or "prop"."""
-    key, counts = f"{task}/{{}}/alpha-covariance-{{}}-of-10", range(3, 11)
-    variants = "full-vocabulary", "alpha-renaming", "proposed"
-    return {v: {k: paper_rate(key.format(v, k)) for k in counts} for v in variants}
-
-
-def paper_search() -> list[dict]:
-    """The paper's copying search: a record for each of 90 settings, in the order of its table.
-
-    Each has "method", "d_beta", "f_bn", "f_fn", "adacos" and "edit_distance".
-    """
-    table, records = paper_table("copying-search"), []
-    for row in table.rows:
-        on = row.removeprefix("copying-5-10/search/").split("+")
-        features = {name: name in on for name in ("f_bn", "f_fn", "adacos")}
-        for column, figure in table.row(row).items():
-            method, d_beta = column.rsplit("-", 1)
-            setting = {"method": method, "d_beta": int(d_beta), **features}
-            records.append(setting | {"edit_distance": figure})
-    return records
+    return _entry(_paper()[0], name, "table")
 
 
 # Ours beside the paper's
@@ -303,17 +281,6 @@ def our_rate(result: dict, column: str) -> float | None:
     return cells[column[-1]]["mean"] if column[-1] in cells else None
 
 
-def heatmap_panel(result: dict, title: str = "") -> tuple:
-    """A panel for `plots.rate_heatmaps`: the counts over the grid, and what training held."""
-    grid, made = result["result"]["generalization"], result["experiment"]
-    title = title or result["name"].partition("/")[2]
-    recipe = preset(made["set"], made["scale"])
-    while hasattr(recipe, "source"):  # of a set that is derived from another
-        recipe = recipe.source
-    longest = max(stratum.high for stratum in recipe.strata)
-    return title, grid["samples"], grid["correct"], made["propositions"], longest
-
-
 def run_line(result: dict) -> str:
     """One line: which run it is and how long it took; for copying its figure and the paper's."""
     trained, name, made = result["trained"], result["name"], result["experiment"]
@@ -327,38 +294,13 @@ def run_line(result: dict) -> str:
     known = made["data"]["characters"]
     if made["embedding"]["kind"] == "learned" and known < result["result"]["axis"][-1]:
         line += f" (up to {known} unique characters)"
-    if found := paper_values().get(name):
+    if found := _paper()[1].get(name):
         where = " (validation set)" if found["note"].startswith("validation") else ""
         line += f"; paper {found['value']}{where}"
     elif name == "copying-3-30/proposed":
         clean, models = (paper_value(f"copying-3-30/models{end}") for end in ("-without-error", ""))
         line += f"; paper 0.0 for {clean:g} of {models:g} models"
     return line
-
-
-def logic_rows(scales: tuple[str, ...] = ("paper", "lab")) -> list[list[str]]:
-    """A row for each experiment and size with results, and for each of which the paper tells:
-    text in the order of HEAD, rates in per cent, one for each seed.
-    """
-    rows = []
-    for name in LOGIC_NAMES:
-        paper = {column: paper_cell(name, column) for column in COLUMNS}
-        found = [(scale, runs) for scale in scales if (runs := results(name, scale))]
-        if not found and any(figure is not None for figure in paper.values()):
-            found = [("not run", [])]
-        for scale, runs in found:
-            cells = []
-            for column, figure in paper.items():
-                ours = [rate for run in runs if (rate := our_rate(run, column)) is not None]
-                text = ", ".join(f"{100 * rate:.1f}" for rate in ours) or "–"
-                cells.append(text if figure is None else f"{text} (paper {100 * figure:.1f})")
-            trained = [run["trained"] for run in runs]
-            minutes = sorted(t["seconds"] / 60 for t in trained if "seconds" in t)
-            span = dict.fromkeys(f"{value:.0f}" for value in minutes[:1] + minutes[-1:])
-            hardware = dict.fromkeys(t["hardware"] for t in trained if "hardware" in t)
-            seeds = ", ".join(str(run["seed"]) for run in runs)
-            rows.append([name, scale, *cells, seeds, " to ".join(span), "; ".join(hardware)])
-    return rows
 
 
 def markdown_table(head: tuple[str, ...], rows: list[list[str]]) -> str:

@@ -178,16 +178,23 @@ class Network(nn.Module):
                 that are not finite.
         """
         tensors, metadata = read_checkpoint(path)
-        network = cls(read_settings(path, metadata, experiment))
+        settings = read_settings(path, metadata, experiment)
+        with torch.device("meta"):  # nothing is allocated before sizes are compared
+            sizes = cls(settings).state_dict()
+        check_tensors(path, sizes, _weights(tensors))
+        network = cls(settings)
         network.fill(path, tensors)
         network.trained = metadata.get("trained", {})
         return network.eval()
 
     def fill(self, path: Path, tensors: dict[str, Tensor]) -> None:
         """Take the weights from a checkpoint's tensors; CheckpointError names one that is wrong."""
-        known = {k: v for k, v in tensors.items() if not k.startswith("optimizer.")}
-        check_tensors(path, self.state_dict(), known)
-        self.load_state_dict(known)
+        check_tensors(path, self.state_dict(), _weights(tensors))
+        self.load_state_dict(_weights(tensors))
+
+
+def _weights(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: x for name, x in tensors.items() if not name.startswith("optimizer.")}
 
 
 def learning_rate(step: int, steps: int, peak: float, warmup: int) -> float:

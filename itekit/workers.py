@@ -12,7 +12,8 @@ workers need this package. On SLURM, `dask_jobqueue.SLURMCluster` starts them. B
     dask worker tcp://HOST:8786 --nworkers 8 --nthreads 1      # on each machine
     python -m itekit generate ltl35 --scale paper --dask tcp://HOST:8786
 
-As for any pool, a script of one's own needs `if __name__ == "__main__":`.
+Functions reach a worker by their names. No worker imports the script that started it: a script of
+one's own needs no `if __name__ == "__main__":`, and its functions must be in a module beside it.
 """
 
 import multiprocessing
@@ -20,12 +21,14 @@ import os
 import pkgutil
 import signal
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import islice
+from multiprocessing import process, spawn
 
 from tqdm import tqdm
 
@@ -36,11 +39,33 @@ CHUNK = 50  # items in a chunk at most
 SHARE = 0.1  # of an item's limit that a whole chunk gets; past it, each of its items runs alone
 WALL = 60.0  # seconds by the clock for an item at least, where there is a limit
 LIVES = 3  # times that an item is tried whose process dies, or whose pool breaks beside it
+LONELY = 60.0  # seconds that a cluster may be without workers before its items are given up
 _kept = threading.local()  # the pool of each thread of a Dask worker
+_about, _starting = spawn.get_preparation_data, threading.Lock()  # what a new process is told
 
 
 class TaskError(RuntimeError):
     """An item that could not be worked on: the message names it and says why."""
+
+
+class _Process(process.BaseProcess):
+    """A process of the fork server that is not told of the script, whose top level it would run."""
+
+    _start_method = "forkserver"
+
+    @staticmethod
+    def _Popen(started):
+        from multiprocessing.popen_forkserver import Popen  # not on Windows
+
+        def told(name: str) -> dict:
+            return {k: v for k, v in _about(name).items() if not k.startswith("init_main")}
+
+        with _starting:
+            spawn.get_preparation_data = told
+            try:
+                return Popen(started)
+            finally:
+                spawn.get_preparation_data = _about
 
 
 class Pool:
@@ -90,9 +115,12 @@ class Pool:
 
         Raises:
             TaskError: the function raised an error, or its process died again and again.
+            ValueError: a script's own function, which workers cannot import.
         """
         answers = (_answer(function, item) for item in items)
         if limit or self._client or self.workers > 1:
+            if getattr(function, "__module__", "") == "__main__":
+                raise ValueError(f"workers do not know {function} of a script: put it in a module")
             if limit and hasattr(items, "__len__"):  # else jobs are long
                 count = len(items)
             chunk = max(1, min(CHUNK, count // (8 * self.workers)))  # all workers are to be busy
@@ -126,7 +154,8 @@ class Pool:
 
             CONSTS.sleep_unit = 0.01  # seconds between looks at what is done; 0.1 is a pause
             self.close()
-            context = multiprocessing.get_context("forkserver")  # safe beside threads, and quick:
+            context = type(multiprocessing.get_context("forkserver"))()  # safe beside threads, and
+            context.Process = _Process  # quick, since it has these modules:
             context.set_forkserver_preload(["itekit.tasks.ltl", "itekit.tasks.propositional"])
             self._processes = ProcessPool(self.workers, context=context, initializer=_prepare)
         wall = limit and max(WALL, 30 * limit)
@@ -137,10 +166,7 @@ class Pool:
     def _finished(self, function, part: list, future, limit, lives: int = LIVES) -> Iterator:
         """The answers of a chunk; if it did not come to an end, each of its items alone."""
         try:
-            while not (self._client or wait([future], 1.0).done):
-                if not future.pool.active and not future.done():  # Pebble may forget such a task
-                    raise BrokenProcessPool("no process is left")
-            answers = future.result()
+            answers = (self._wait_there if self._client else self._wait_here)(future)
         except Exception as error:
             code = getattr(error, "exitcode", None)
             late = isinstance(error, TimeoutError) or code == -signal.SIGPROF
@@ -152,6 +178,21 @@ class Pool:
             answers = [TIME_OUT if late else _failure(part[0], error)]
         yield from answers
 
+    def _wait_here(self, future) -> list:
+        while not wait([future], 1.0).done:
+            if not future.pool.active and not future.done():  # Pebble may forget such a task
+                raise BrokenProcessPool("no process is left")
+        return future.result()
+
+    def _wait_there(self, future) -> list:
+        last = time.monotonic()
+        while time.monotonic() - last < LONELY:
+            with suppress(TimeoutError):
+                return future.result(timeout=1.0)
+            if self._client.nthreads():
+                last = time.monotonic()
+        raise BrokenProcessPool(f"the cluster has had no worker for {LONELY:.0f} s")
+
 
 def run(
     function: Callable | str, items: Iterable, *, workers: int | None = None, client=None, **options
@@ -162,22 +203,34 @@ def run(
 
 
 def check_all(
-    task: str, items: Iterable[Sequence], *, cpu_seconds=10.0, workers=None, progress=None
+    check: Callable, items: Iterable[Sequence], *, cpu_seconds=10.0, workers=None, progress=None
 ) -> list[str]:
     """The verdict on each answer, in order (see `itekit.tasks.verdicts`).
 
     Args:
-        task: "ltl" or "propositional".
-        items: (formula, answer), or (formula, answer, label); a label may be None. All are text.
+        check: a function of what an item holds, such as `itekit.tasks.ltl.check`. One that no
+            module has, since a script or a notebook defines it, is called in this process, without
+            a time limit.
+        items: (problem, answer), or (problem, answer, label).
         cpu_seconds: limit for one check; an answer that takes longer gets "time-out".
         workers, progress: as for `Pool`; "text" for a progress bar.
 
     Raises:
         TaskError: what cannot be checked; the message shows the item.
     """
-    named = [(f"itekit.tasks.{task}:check", *item) for item in items]
-    found = run(call, named, workers=workers, limit=cpu_seconds)
-    return list(tqdm(found, total=len(named), disable=not progress))
+    items, name = list(items), f"{check.__module__}:{check.__qualname__}"
+    bar = {"total": len(items), "disable": not progress}
+    if not _is_found(check, name):
+        return [check(*item) for item in tqdm(items, **bar)]
+    verdicts = run(call, [(name, *item) for item in items], workers=workers, limit=cpu_seconds)
+    return list(tqdm(verdicts, **bar))
+
+
+def _is_found(function: Callable, name: str) -> bool:
+    """Whether a worker finds the function by its name."""
+    with suppress(ImportError, AttributeError, ValueError):
+        return function.__module__ != "__main__" and pkgutil.resolve_name(name) is function
+    return False
 
 
 def call(item: Sequence):

@@ -38,7 +38,8 @@ def ended(capsys, *words: str) -> tuple[int, str]:
         (f"evaluate {COPYING} --scale paper --seed 77", "make it: python -m itekit train"),
         ("generate", "one of the arguments name --from-manifest is required"),
         ("generate --from-manifest Makefile", "Makefile"),
-        ("llm ltl --base-url http://localhost:1/v1", "--base-url needs --model"),
+        ("llm ltl --base-url http://localhost:1/v1", "need each other"),
+        ("llm ltl --model llama", "need each other"),
     ],
 )
 def test_bad_input_ends_with_code_2_and_a_clear_line(command, message, capsys):
@@ -55,7 +56,7 @@ def test_a_gpu_that_is_not_there_is_said(command, capsys):
 
 def test_one_try_of_redraw_is_told_and_kept(tmp_path, capsys, monkeypatch):
     found = {part: {"solved": {"all": [0.25]}} for part in ("test", "generalization")}
-    monkeypatch.setattr("itekit.redraw.redraw", lambda network, **given: found)
+    monkeypatch.setattr("itekit.redraw.redraw_sets", lambda network, **given: found)
     command = ["redraw", "ltl/proposed", "--scale", "lab", "--tries", "1"]
     assert main([*command, "--directory", str(tmp_path)]) == 0
     assert "solved by 1 try 25.0%" in capsys.readouterr().out

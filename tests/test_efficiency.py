@@ -17,8 +17,7 @@ from itekit.efficiency import (
     vocabulary_costs,
 )
 from itekit.experiments import experiment
-from itekit.files import read_json
-from itekit.results import MissingResultError
+from itekit.files import MissingError, read_json
 
 
 @pytest.fixture
@@ -41,7 +40,7 @@ def test_the_command_writes_what_it_measured_and_where(tmp_path):
     assert measured <= set(found["measured"]) and found["measured"]["threads"] == 1
     assert found["experiments"]["proposed"] == experiment("ltl/proposed", "smoke").to_json()
     assert found["result"]["formulas"]["steps"] == EFFORTS["smoke"]["length"]
-    with pytest.raises(MissingResultError, match="python -m itekit efficiency --scale paper"):
+    with pytest.raises(MissingError, match="python -m itekit efficiency --scale paper"):
         load_efficiency("paper", tmp_path)
 
 

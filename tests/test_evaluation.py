@@ -26,7 +26,7 @@ from itekit.tasks.copying import EvaluationGrid
 from itekit.tasks.ltl import check as check_ltl
 from itekit.tasks.ltl import solve as solve_ltl
 from itekit.tasks.propositional import solve as solve_propositional
-from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID
+from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID, VACUOUS
 from itekit.training import Network
 
 # Copying
@@ -152,11 +152,12 @@ def test_an_experiment_decodes_by_the_search_it_names():
 def test_verdicts_rates_and_tables_by_hand():
     pairs = [("&ab", "{&ab}"), ("a", "{a}"), ("Xa", "1;a;{1}"), ("a", None), ("!b", "{!b}")]
     answers = ["{&ba}", "{&a!a}", "1;b;{1}", None, "{!b}"]
-    judged = judge("ltl", pairs, answers)
-    assert judged.verdicts == [EXACT, CORRECT, INCORRECT, INVALID, EXACT]
+    judged = judge(check_ltl, pairs, answers)
+    assert judged.verdicts == [EXACT, VACUOUS, INCORRECT, INVALID, EXACT]
     assert judged.rates() == {"correct": 0.6, "solved": 0.4, "exact": 0.4}  # &a!a is no word
     table = judged.table("ab")
-    assert table["verdicts"] == {EXACT: 2, CORRECT: 1, INCORRECT: 1, INVALID: 1, "time-out": 0}
+    counts = {EXACT: 2, CORRECT: 0, VACUOUS: 1, INCORRECT: 1, INVALID: 1, "time-out": 0}
+    assert table["verdicts"] == counts
     assert table["by_propositions"]["1"] == {"samples": 4, "correct": 0.5}
     grid = judged.grid("ab")
     assert (grid["propositions"], grid["lengths"]) == ([1, 2], [1, 2, 3])
@@ -211,7 +212,7 @@ def test_ordinary_embeddings_cannot_read_more_propositions(monkeypatch):
 def test_problems_that_a_network_cannot_read_count_with_all_their_propositions(monkeypatch):
     answering(monkeypatch, ORACLES["ltl"])
     pairs = [("a", "{a}"), ("&a&b&cd", "&a&b&cd;{1}")]
-    monkeypatch.setattr(evaluation, "read_set", lambda *_: {"test": pairs})
+    monkeypatch.setattr(evaluation, "read_set", lambda *_: {"train": [], "test": pairs})
     for name in ("ltl/plain", "ltl-perturbed/alpha-renaming"):  # 5 names in the grid, and 3
         grid = evaluate_logic(tiny_logic_network(name), progress=False)["generalization"]
         assert grid["by_propositions"] == {"1": 1.0, "4": 0.0}

@@ -25,7 +25,7 @@ from itekit.logic.spot_bridge import to_spot
 from itekit.redraw import Retries
 from itekit.results import CHECKPOINTS
 from itekit.tasks import ltl, propositional
-from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, TIME_OUT
+from itekit.tasks.verdicts import EXACT, INCORRECT, TIME_OUT, VACUOUS
 from itekit.workers import call
 from lessons.explorer import (
     Explorer,
@@ -36,7 +36,6 @@ from lessons.explorer import (
     attention_figure,
 )
 from lessons.subjects import (
-    EMPTY,
     Groups,
     Judge,
     LogicSubject,
@@ -164,9 +163,7 @@ def test_verdicts_are_the_checkers_and_a_check_that_takes_too_long_is_a_time_out
                 label = ltl.solve(formula)
                 assert judge.label("ltl", formula) == label
                 expected = ltl.check(formula, answer, label)
-                found = judge.verdict("ltl", formula, answer)
-                empty = expected == CORRECT and ltl.is_empty(answer)
-                assert found == (EMPTY if empty else expected), (formula, answer)
+                assert judge.verdict("ltl", formula, answer) == expected, (formula, answer)
         for formula, answer in product(("|a^bc", "&a!a", "|a!a"), ("a1", "a0", "d1", "")):
             expected = propositional.check(formula, answer, propositional.solve(formula))
             assert judge.verdict("propositional", formula, answer) == expected
@@ -190,7 +187,7 @@ def test_tries_go_on_until_one_is_verified(here, monkeypatch):
     monkeypatch.setattr(Solver, "answers", lambda self, problems: [next(said)])
     question = Question(subject_of("ltl/proposed"), "Xa")
     tried = list(attempts(question, Judge(), 10))
-    assert [one.verdict for one in tried] == [INCORRECT, EMPTY, EXACT]
+    assert [one.verdict for one in tried] == [INCORRECT, VACUOUS, EXACT]
     page = attempts_html(question, tried, 10)
     assert "Verified at try 3" in page and page.count("<tr>") == 3
     assert "None of 2" in attempts_html(question, tried[:2], 2)

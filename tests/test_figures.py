@@ -8,8 +8,8 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from itekit.results import paper_search
 from lessons import figures
+from lessons.search_tables import paper_search
 
 # the copying search
 

@@ -22,9 +22,11 @@ from itekit.datasets.presets import Recipe, Stratum, preset
 from itekit.datasets.sets import MANIFEST, read_folder, read_manifest
 from itekit.files import locked
 from itekit.logic.formulas import ARITY, split
+from itekit.tasks import ltl, propositional
 from itekit.tasks.verdicts import TIME_OUT
 from itekit.workers import check_all
 
+CHECKS = {"ltl": ltl.check, "propositional": propositional.check}
 CHANGING = ("seconds", "workers", "command", "hardware", "date", "versions")
 
 
@@ -214,7 +216,7 @@ def test_what_a_set_holds_and_that_its_manifest_says_so(tiny, task):
     splits, manifest = read_folder(tiny[task]), read_manifest(tiny[task])
     pairs = [pair for part in splits.values() for pair in part]
     total, sizes = len(pairs), Counter(len(formula) for formula, _ in pairs)
-    assert set(check_all(task, pairs, workers=1)) == {"correct"}
+    assert set(check_all(CHECKS[task], pairs, workers=1)) == {"correct"}
     assert task != "ltl" or not any("0" in label for _, label in pairs)
     assert 50 <= total == len({formula for formula, _ in pairs}) <= 60
     assert max(sizes.values()) <= 7 and max(sizes) <= {"ltl": 12, "propositional": 14}[task]
@@ -263,7 +265,7 @@ def test_names_sorted_and_names_past_z(here, tmp_path):
     assert max(map(len, used)) > 3
     pairs = all_pairs(make(ltl_recipe(strata=(Stratum(40, 1, 15, 30, 3000),)), tmp_path / "b"))
     assert any(len(token) == 2 for formula, _ in pairs for token in formula.split())
-    assert set(check_all("ltl", pairs, workers=1)) == {"correct"}
+    assert set(check_all(CHECKS["ltl"], pairs, workers=1)) == {"correct"}
 
 
 # Time-outs
@@ -334,7 +336,7 @@ def test_derived_sets_are_made_from_their_source(here, folders):
     for _, label in pairs:
         seen = list(dict.fromkeys(c for c in label if c.islower()))
         assert seen == sorted(seen) and set(seen) == set("abc"[: len(seen)])
-    assert set(check_all("ltl", pairs, workers=1)) == {"correct"}
+    assert set(check_all(CHECKS["ltl"], pairs, workers=1)) == {"correct"}
     assert sets.read_set("ltl-perturbed", "smoke") == read_folder(folder)
     assert contents(regenerate(folder, folders / "again")) == contents(folder)
 

@@ -12,6 +12,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from scipy.stats import binomtest
 
 from itekit.results import load_result, our_value
+from itekit.tasks.ltl import check
 from itekit.workers import check_all
 from lessons.exercises import Exercise
 
@@ -109,7 +110,7 @@ def test_ones_own_problems_are_labelled_checked_and_trained_on(tmp_path, monkeyp
     assert ".run()" in PYTHON[2]
     exec(PYTHON[2].replace(".run()", ".run(until=5, progress=False)"), space)
     assert len(space["pairs"]) == len(space["formulas"])
-    assert set(check_all("ltl", space["pairs"])) == {"correct"}
+    assert set(check_all(check, space["pairs"])) == {"correct"}
     assert (tmp_path / "runs" / "mine" / "checkpoint.safetensors").exists()
     assert space["made"].training.batch_size <= len(space["pairs"]) - 6
 

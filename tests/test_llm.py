@@ -10,21 +10,21 @@ from logical import formulas
 
 from itekit.alpha import Renaming
 from itekit.datasets.sets import read_set
-from itekit.llm import (
+from itekit.llm import judge
+from itekit.logic.formulas import LANGUAGES, to_prefix
+from itekit.logic.infix import parse_infix, trace_to_infix
+from itekit.logic.traces import parse_trace
+from itekit.logic.truth_tables import truth_table
+from itekit.tasks.prompts import (
     LTL_PROMPT,
     PROPOSITIONAL_PROMPT,
     AnswerError,
     Question,
     comparable,
-    judge,
     prompt,
     read_answer,
     rename_reply,
 )
-from itekit.logic.formulas import LANGUAGES, to_prefix
-from itekit.logic.infix import parse_infix, trace_to_infix
-from itekit.logic.traces import parse_trace
-from itekit.logic.truth_tables import truth_table
 
 
 def asked(task, formula):

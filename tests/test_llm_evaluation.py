@@ -8,12 +8,11 @@ from llm_server import FakeServer, completion, model_on
 
 from itekit.__main__ import main
 from itekit.datasets.sets import read_set
-from itekit.files import read_json
+from itekit.files import RESULTS, MissingError, read_json
 from itekit.llm import judge, load_result, measure
 from itekit.logic.formulas import LANGUAGES, to_prefix
 from itekit.logic.infix import parse_infix, trace_to_infix
 from itekit.logic.traces import parse_trace
-from itekit.results import RESULTS, MissingResultError
 from itekit.tasks import ltl, propositional
 
 
@@ -42,7 +41,7 @@ def solver(request):
 def marks(behaviour, task, samples, grid=False):
     with FakeServer(behaviour) as server:
         effort = {"samples": samples, "grid": grid}
-        made = measure(model_on(server), task, "smoke", server="a test", effort=effort)
+        made = measure(model_on(server), task, "smoke", effort=effort)
     assert json.loads(json.dumps(made)) == made
     return made["result"], made["result"]["alpha_covariance_training"]["by_propositions"]
 
@@ -60,7 +59,7 @@ def test_a_model_that_is_always_right_gets_full_marks():
 
 def test_a_model_that_refuses_is_invalid_and_perfectly_covariant():
     found, cells = marks(completion("I cannot help with that."), "ltl", 3)
-    assert found["test"]["verdicts"]["invalid"] == 3 and found["test"]["empty"] == 0
+    assert found["test"]["verdicts"]["invalid"] == 3
     assert {cell["mean"] for cell in cells.values()} == {1.0}
     assert "generalization" not in found
 
@@ -103,5 +102,5 @@ def test_the_command_writes_a_result(replies, capsys):
     assert written["sampling"]["seed"] == 42 and "openai" in written["evaluated"]["versions"]
     assert main(["llm", "ltl", "--base-url", "http://localhost:1/v1"]) == 2
     assert "--model" in capsys.readouterr().err
-    with pytest.raises(MissingResultError, match="python -m itekit llm prop --scale lab"):
+    with pytest.raises(MissingError, match="python -m itekit llm prop --scale lab"):
         load_result("no such model", "propositional", "lab")

@@ -1,21 +1,24 @@
 """Asking a language model: servers that fail, and a real server of our own."""
 
+import socket
+import threading
+import time
+from contextlib import suppress
+
 import pytest
 from llm_server import GOOD, QUESTIONS, FakeServer, completion, failure, model_on
 
+from itekit.files import MissingError
 from itekit.llm import (
     KEY_VARIABLE,
     LanguageModel,
     LocalServer,
-    MissingModelError,
-    Question,
     Sampling,
     ServerError,
     ask_all,
     offline_model,
-    prompt,
-    read_answer,
 )
+from itekit.tasks.prompts import Question, prompt, read_answer
 
 
 def test_what_is_sent():
@@ -108,19 +111,51 @@ def test_each_question_is_asked_once_and_replies_come_in_order(tmp_path):
 
 
 def test_a_server_that_goes_away_costs_nothing_that_was_answered(tmp_path):
-    server = FakeServer(GOOD, GOOD, failure(500))
-    with server, pytest.raises(ServerError, match="out of order"):
-        ask_all(model_on(server, retries=0), QUESTIONS, tmp_path)
-    with FakeServer(GOOD) as server:
+    with FakeServer(GOOD, GOOD, failure(500), failure(500), GOOD) as server:
+        with pytest.raises(ServerError, match="out of order"):
+            ask_all(model_on(server, retries=0), QUESTIONS, tmp_path)
         assert len(ask_all(model_on(server), QUESTIONS, tmp_path)) == 4
-    assert server.prompts == [question.prompt for question in QUESTIONS[2:]]
+        assert server.prompts[4:] == [question.prompt for question in QUESTIONS[2:]]
+    with FakeServer(GOOD) as other:  # the same model elsewhere may say something else
+        ask_all(model_on(other), QUESTIONS, tmp_path)
+    assert len(other.requests) == 4
+
+
+DRIP = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "part", "pause", "said"),
+    [(b"", b" ", 0.1, "too long"), (b"", b" " * 65536, 0, "more than"),
+     (b"Content-Encoding: gzip\r\n", b"", 0, "packed")],
+)  # fmt: skip
+def test_a_reply_that_does_not_end_is_given_up(head, part, pause, said):
+    """One that drips, one that pours, and one that would unfold."""
+
+    def serve():
+        with suppress(OSError):
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(2**16)
+                connection.sendall(DRIP.replace(b"\r\n\r\n", b"\r\n" + head + b"\r\n"))
+                while part:
+                    connection.sendall(part)
+                    time.sleep(pause)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, daemon=True).start()
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+        start, model = time.monotonic(), LanguageModel("fake", address, timeout=0.5, retries=0)
+        with pytest.raises(ServerError, match=said):
+            model.ask(QUESTIONS[0])
+    assert time.monotonic() - start < 5
 
 
 @pytest.fixture(scope="module")
 def offline():
     try:
         return offline_model()
-    except MissingModelError as error:
+    except MissingError as error:
         pytest.skip(str(error))
 
 

@@ -27,7 +27,7 @@ from itekit.logic.spot_bridge import (
 )
 from itekit.logic.traces import Trace, parse_trace, trace_equal
 from itekit.tasks.ltl import TRANSLATIONS, check, is_empty, satisfies, solve
-from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID, TIME_OUT
+from itekit.tasks.verdicts import CORRECT, EXACT, GOOD, INCORRECT, INVALID, TIME_OUT, VACUOUS
 from itekit.vocabulary import proposition_names
 from itekit.workers import run
 
@@ -199,16 +199,16 @@ def test_a_renaming_in_order_renames_the_label(formula, places):
         ("&aXb", "", INVALID),
         ("&aXb", ">1a;=1b;{^01}", CORRECT),  # steps may be any Boolean formulas
         ("|ab", "|ab;{1}", CORRECT),
-        ("!UaUb0", "{&a!a}", CORRECT),  # stands for no word: every formula holds on all of them
-        ("&a!a", "{0}", CORRECT),  # how DeepLTL labels an unsatisfiable formula
+        ("!UaUb0", "{&a!a}", VACUOUS),  # stands for no word: every formula holds on all of them
+        ("&a!a", "{0}", VACUOUS),  # how DeepLTL labels an unsatisfiable formula
     ],
 )
 def test_verdicts(formula, answer, verdict):
     assert check(formula, answer, "a;b;{1}") == verdict
     assert check(" ".join(formula), " ".join(answer), "a;b;{1}") == verdict
     assert check(list(formula), tuple(answer)) == verdict.replace(EXACT, CORRECT)
-    if verdict in (CORRECT, INCORRECT):
-        assert satisfies(formula, answer) == contained((formula, answer)) == (verdict == CORRECT)
+    if verdict in (CORRECT, VACUOUS, INCORRECT):
+        assert satisfies(formula, answer) == contained((formula, answer)) == (verdict in GOOD)
 
 
 def test_traces_that_stand_for_no_word():

@@ -14,7 +14,7 @@ from itekit.logic.formulas import parse_prefix
 from itekit.plots.lassos import LOOKS
 from itekit.plots.show import WIDEST
 from itekit.plots.trees import MOST_NODES, path_text, tree_places
-from itekit.results import paper_alpha_covariance
+from lessons.lesson_12 import paper_alpha_covariance
 
 NAN = float("nan")
 LENGTHS, PROPOSITIONS = [3, 5, 7, 9], [1, 2, 4]

@@ -1,12 +1,13 @@
 """Redraw and verify: with oracles in place of decoding, the try that is right is known."""
 
 import pytest
-from tiny import tiny_logic_network
+from tiny import tiny_logic_network, tiny_network
 
+import itekit.redraw as module
 from itekit.alpha import Renaming, used_tokens
 from itekit.datasets.sets import read_set
 from itekit.decoding import Solver
-from itekit.redraw import Retries, redraw
+from itekit.redraw import Copier, Retries, redraw, redraw_sets
 from itekit.tasks.ltl import check
 from itekit.tasks.ltl import solve as solve_ltl
 from itekit.tasks.verdicts import GOOD
@@ -43,7 +44,7 @@ def test_any_beam_may_be_right_before_the_best_one_is(monkeypatch):
 def test_a_perfect_network_needs_one_try(monkeypatch, tries):
     monkeypatch.setattr(Solver, "_decode", lambda _, many: [[solve_ltl(f, "fast")] for f in many])
     network = tiny_logic_network("ltl/proposed")
-    found = redraw(network, tries, progress=False)
+    found = redraw_sets(network, tries, progress=False)
     grid = read_set("ltl-generalization", "smoke")["test"]
     assert found["tries"] == tries and found["method"] == "random parts"
     assert found["test"]["samples"]["all"] == network.experiment.samples < len(grid)
@@ -52,7 +53,28 @@ def test_a_perfect_network_needs_one_try(monkeypatch, tries):
     assert found["generalization"]["averaged"]["10"]["all"] == 1.0
     assert all(0 < seconds < 1 for seconds in found["test"]["cpu_seconds"].values())
     with pytest.raises(ValueError, match=f"tries must be 1 or more, found {-tries}"):
-        redraw(network, -tries)
+        redraw(network, [], -tries)
+
+
+@pytest.mark.parametrize("name", ["copying-5-10/proposed", "copying-5-10/plain"])
+def test_copies_are_tried_again_like_answers(name, monkeypatch):
+    """The first try copies strings of 4 characters, the second all that it can read."""
+    network, tried = tiny_network(name), []
+
+    def copy(network, U, batch):
+        tried.append(len(batch.source))
+        keep = batch.source.shape[1] == 4 + 1 or len(tried) > 3
+        return batch.source[:, :-1] * keep
+
+    monkeypatch.setattr(module, "copy_strings", copy)
+    found = redraw_sets(network, 2, progress=False)["grid"]
+    grid = network.experiment.grid
+    read = sum(u <= 5 for u, _ in grid.cells()) if name.endswith("plain") else len(grid.cells())
+    assert found["samples"]["all"] == grid.samples * len(grid.cells())
+    first, second = found["solved"]["all"]
+    assert second == pytest.approx(read / len(grid.cells())) and first < second
+    assert Copier(network).answers(["ab", "aé"]) == ["ab", ""]
+    assert Copier(network).answers([("a", "b")]) == [("a", "b")], "tuples in, tuples out"
 
 
 def test_without_a_random_part_tries_are_renamings_that_are_undone(monkeypatch):

@@ -12,9 +12,14 @@ from itekit import results
 from itekit.__main__ import make_parser
 from itekit.datasets.presets import preset
 from itekit.experiments import experiment
+from itekit.files import MissingError
 from itekit.names import COPYING_NAMES
 from itekit.random_vectors import METHODS
 from itekit.training import FINISHED, Network
+from lessons import tables
+from lessons.lesson_10 import heatmap_panel
+from lessons.lesson_12 import paper_alpha_covariance
+from lessons.search_tables import paper_search
 
 NAME = "copying-5-10/proposed"
 
@@ -71,7 +76,7 @@ def test_other_evaluations_of_a_run_stand_beside_it(directories, changed, end, o
     for options, expected in (({}, made), (changed, other)):
         (found,) = results.results(NAME, "smoke", **options)
         assert found["experiment"] == json.loads(json.dumps(expected.to_json()))
-    with pytest.raises(results.MissingResultError, match=f"{NAME} {option} --scale smoke --seed 1"):
+    with pytest.raises(MissingError, match=f"{NAME} {option} --scale smoke --seed 1"):
         results.load_result(NAME, "smoke", 1, **changed)
 
 
@@ -91,7 +96,7 @@ def test_what_is_missing_says_how_to_make_it(directories):
         (results.load_log, "train"),
         (results.load_redraw, "redraw"),
     ):
-        with pytest.raises(results.MissingResultError) as caught:
+        with pytest.raises(MissingError) as caught:
             load(name, "smoke", 3)
         python, module, kit, *words = str(caught.value).split("make it: ")[1].split()
         assert (python, module, kit, words[0]) == ("python", "-m", "itekit", command)
@@ -161,8 +166,8 @@ def test_tables_show_every_seed_and_the_span_of_minutes(monkeypatch):
         runs[-1]["result"]["test"] = {"correct": 0.5}
         runs[-1]["result"]["alpha_covariance_training"] = {"by_propositions": {}}
     there = {("ltl/proposed", "lab"): runs}
-    monkeypatch.setattr(results, "results", lambda *key: there.get(key, []))
-    rows = {row[0]: row[1:] for row in results.logic_rows()}
+    monkeypatch.setattr(tables, "results", lambda *key: there.get(key, []))
+    rows = {row[0]: row[1:] for row in tables.logic_rows()}
     means = ["50.0, 50.0", "–", "–", "70.0, 70.0 (paper 90.8)", "40.0, 40.0", "–"]
     assert rows["ltl/proposed"] == ["lab", *means, "0, 2", "30 to 32", "one | CPU"]
     assert rows["ltl/plain"][0] == "not run" and rows["ltl/plain"][1] == "– (paper 98.2)"
@@ -175,7 +180,7 @@ def test_panels_and_rates_beyond_know_the_box_of_the_training_set():
         result, source = made_result(name), preset(trained_on, "smoke").strata[0]
         grid = result["result"]["generalization"]
         counts = (name.split("/")[1], grid["samples"], grid["correct"])
-        assert results.heatmap_panel(result) == (*counts, source.propositions, source.high)
+        assert heatmap_panel(result) == (*counts, source.propositions, source.high)
     # 3 of training, 1 beyond
     assert results.our_rate(made_result("ltl/proposed"), "beyond") == 0.4
     assert results.our_rate(made_result("ltl/full-vocabulary"), "beyond") is None
@@ -195,26 +200,28 @@ def test_figures_are_those_of_the_paper():
         "prop/llama/correct": 29.03,
         "ltl/proposed/training-minutes": 2 * 60 + 29,
     }.items():
-        assert results.paper_value(key) == value == results.paper_values()[key]["value"]
-    assert results.paper_rate("ltl/plain/correct") == pytest.approx(0.9823)
-    ltl, prop = results.paper_alpha_covariance("ltl"), results.paper_alpha_covariance("prop")
+        assert results.paper_value(key) == value
+    assert results.paper_cell("ltl/plain", "correct") == pytest.approx(0.9823)
+    assert results.paper_cell("ltl/plain", "solved") is None
+    ltl, prop = paper_alpha_covariance("ltl"), paper_alpha_covariance("prop")
     assert ltl["proposed"][3] == pytest.approx(0.5430) and prop["proposed"][10] == 0.2075
-    with pytest.raises(ValueError, match="is in minutes, not in per cent"):
-        results.paper_rate("ltl/plain/training-minutes")
+    with pytest.raises(ValueError, match="is in minutes"):
+        results.paper_cell("ltl/plain", "training-minutes")
 
 
 def test_tables_are_whole_and_every_figure_says_what_it_is():
     in_tables = []
-    for table in map(results.paper_table, results.paper_tables()):
+    paper = json.loads(results.PAPER.read_text(encoding="utf-8"))
+    for table in map(results.paper_table, paper["tables"]):
         assert len(set(table.columns)) == len(table.columns)
         for row, figures in table.rows.items():
             assert list(table.row(row).values()) == figures and len(figures) == len(table.columns)
             for column, figure in table.row(row).items():
                 in_tables.append(f"{row}/{column}")
                 assert results.paper_value(in_tables[-1]) == figure
-    alone = json.loads(results.PAPER.read_text(encoding="utf-8"))["values"]
-    assert len({*in_tables, *alone}) == len(in_tables) + len(alone) == len(results.paper_values())
-    for key, entry in results.paper_values().items():
+    alone = paper["values"]
+    assert len({*in_tables, *alone}) == len(in_tables) + len(alone)
+    for key, entry in alone.items():
         signed = key.startswith("copying-5-10/search/correlation/")
         assert math.isfinite(entry["value"]) and (entry["value"] >= 0 or signed), key
         assert entry["unit"] != "per cent" or 0 <= entry["value"] <= 100, key
@@ -222,7 +229,7 @@ def test_tables_are_whole_and_every_figure_says_what_it_is():
 
 
 def test_the_paper_s_search_has_every_setting_once_and_agrees_with_what_is_said_of_it():
-    records = results.paper_search()
+    records = paper_search()
     settings = [tuple(v for k, v in one.items() if k != "edit_distance") for one in records]
     assert len(records) == 90 == len(set(settings))
     assert {one["method"] for one in records} == set(METHODS)

@@ -18,7 +18,7 @@ from itekit import search as module
 from itekit.__main__ import main
 from itekit.experiments import SCALES, EvaluationGrid, TrainingConfig
 from itekit.files import command, locked
-from itekit.results import load_result, paper_search, paper_table
+from itekit.results import load_result, paper_table
 from itekit.search import (
     Setting,
     load_search,
@@ -30,6 +30,7 @@ from itekit.search import (
 )
 from itekit.training import Trainer, TrainingDivergedError
 from lessons import search_tables as tables
+from lessons.search_tables import paper_search
 
 ROOT = Path(__file__).parents[1]
 SEARCH = "copying-5-10/search/"

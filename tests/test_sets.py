@@ -18,7 +18,6 @@ from itekit.datasets.presets import NAMES, Derivation, folder_name, from_json, p
 from itekit.datasets.sets import (
     MANIFEST,
     SHIPPED,
-    MissingSetError,
     find_set,
     read_folder,
     read_manifest,
@@ -27,7 +26,8 @@ from itekit.datasets.sets import (
     read_text,
     write_pairs,
 )
-from itekit.files import SCALES
+from itekit.files import SCALES, MissingError
+from itekit.tasks import ltl, propositional
 from itekit.tasks.verdicts import CORRECT
 from itekit.workers import check_all
 
@@ -134,13 +134,13 @@ def put(folder, pairs, task="ltl", suffix=".txt") -> None:
 
 
 def test_shipped_sets_come_before_ones_own(folders):
-    with pytest.raises(MissingSetError, match="python -m itekit generate ltl35 --scale smoke"):
+    with pytest.raises(MissingError, match="python -m itekit generate ltl35 --scale smoke"):
         find_set("ltl35", "smoke")
     put(folders / "own" / "ltl35-smoke", LTL_PAIRS)
     assert read_set("ltl35", "smoke") == {"train": LTL_PAIRS}
     put(folders / "shipped" / "ltl35-smoke", LTL_PAIRS[:2])
     assert read_set("ltl35", "smoke") == {"train": LTL_PAIRS[:2]}
-    with pytest.raises(MissingSetError, match="--scale smoke --seed 3"):
+    with pytest.raises(MissingError, match="--scale smoke --seed 3"):
         read_set("ltl35", "smoke", seed=3)
 
 
@@ -172,7 +172,7 @@ def test_derived_sets_need_only_their_source(folders):
     assert read_set("ltl-limited", "smoke") == {"train": pairs[:2]}
     perturbed = read_set("ltl-perturbed", "smoke")["train"]
     assert perturbed == [("&aXb", "a;b;{1}"), ("Ucb", "&!ab;{c}")] * 10
-    with pytest.raises(MissingSetError, match="generate prop35"):
+    with pytest.raises(MissingError, match="generate prop35"):
         read_set("prop-limited", "smoke")
 
 
@@ -233,6 +233,7 @@ def test_unknown_names_are_named():
 
 # The sets that come with the kit
 
+CHECKS = {"ltl": ltl.check, "propositional": propositional.check}
 FOLDERS = sorted(SHIPPED.iterdir())
 QUICK = [folder for folder in FOLDERS if "smoke" in folder.name]
 
@@ -257,7 +258,7 @@ def test_a_set_is_that_of_its_preset_and_its_labels_are_right(folder):
     if "limited" not in folder.name and "perturbed" not in folder.name:
         assert len({formula for formula, _ in pairs}) == len(pairs), "a formula stands twice"
     some = random.Random(0).sample(pairs, min(len(pairs), 200))
-    assert set(check_all(manifest["task"], some, workers=1)) == {CORRECT}
+    assert set(check_all(CHECKS[manifest["task"]], some, workers=1)) == {CORRECT}
 
 
 @pytest.mark.parametrize("folder", QUICK, ids=lambda folder: folder.name)

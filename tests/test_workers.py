@@ -147,8 +147,8 @@ PROPOSITIONAL_CASES = [("&ab", "b1a1", "a1b1", EXACT), ("|ab", "b0", None, INCOR
     ("check", "cases"), [(ltl.check, LTL_CASES), (propositional.check, PROPOSITIONAL_CASES)]
 )
 def test_verdicts_are_those_of_the_single_checks_in_order(capsys, check, cases):
-    items, task = [case[:3] for case in cases] * 5, check.__module__.split(".")[-1]
-    verdicts = check_all(task, items, workers=2, progress="text")
+    items = [case[:3] for case in cases] * 5
+    verdicts = check_all(check, items, workers=2, progress="text")
     assert verdicts == [case[3] for case in cases] * 5 == [check(*item) for item in items]
     assert f"{len(items)}/{len(items)}" in capsys.readouterr().err
 
@@ -157,12 +157,12 @@ def test_a_hung_check_costs_only_itself():
     parts = [f"U1&{a}XXXXXXX{b}" for a, b in pairwise("abcdefghijklm")]
     hard = "!" + "&" * (len(parts) - 1) + "".join(parts)  # its negation is what is translated
     items = [("a", "{a}"), (hard, "{1}", None), ("a", "{!a}", None)]
-    assert check_all("ltl", items, cpu_seconds=0.5) == [CORRECT, TIME_OUT, INCORRECT]
+    assert check_all(ltl.check, items, cpu_seconds=0.5) == [CORRECT, TIME_OUT, INCORRECT]
 
 
 def test_what_cannot_be_checked_is_named():
     with pytest.raises(TaskError, match="item .*'&a', '{a}'.*position 2: found the end"):
-        check_all("ltl", [("a", "{a}"), ("&a", "{a}")], workers=1)
+        check_all(ltl.check, [("a", "{a}"), ("&a", "{a}")], workers=1)
 
 
 def test_reading_sets_and_checking_assignments_need_no_spot():
@@ -206,17 +206,31 @@ def test_no_cluster_is_an_error():
         cluster("tcp://127.0.0.1:1")
 
 
-SHORT = """
-from itekit.workers import Pool
-
-if __name__ == "__main__":
-    for _ in range(15):
-        with Pool(2) as pool:
-            assert list(pool.run("itekit.logic.formulas:is_name", ["a"], limit=5)) == [True]
+SCRIPT = """
+from itekit.tasks.ltl import check
+from itekit.workers import Pool, check_all
+print("top level", flush=True)
+def own(problem, answer):
+    return "mine"
+for _ in range(8):
+    with Pool(2) as pool:
+        assert list(pool.run("itekit.logic.formulas:is_name", ["a"], limit=5)) == [True]
+print(check_all(check, [("a", "{a}"), ("a", "{!a}")], workers=2), check_all(own, [("a", "b")]))
+try:
+    list(pool.run(own, ["a"]))
+except ValueError as error:
+    print(error)
 """
 
 
-def test_a_pool_that_is_closed_while_a_process_starts_says_nothing(tmp_path):
-    (tmp_path / "short.py").write_text(SHORT)
-    done = subprocess.run([sys.executable, tmp_path / "short.py"], capture_output=True, text=True)
+@pytest.mark.parametrize("way", ["a file", "standard input"])
+def test_a_script_needs_no_main_guard_and_a_pool_that_is_closed_says_nothing(tmp_path, way):
+    """Its top level runs once; a function of its own is called here, or refused by name."""
+    (tmp_path / "script.py").write_text(SCRIPT)
+    with open(tmp_path / "script.py") as text:
+        words = [tmp_path / "script.py"] if way == "a file" else []
+        done = subprocess.run([sys.executable, *words], stdin=text, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+    first, verdicts, error = done.stdout.splitlines()
+    assert (first, verdicts) == ("top level", "['correct', 'incorrect'] ['mine']")
+    assert "own" in error and "put it in a module" in error

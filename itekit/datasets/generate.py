@@ -20,6 +20,7 @@ from typing import BinaryIO
 from tqdm import tqdm
 
 import itekit
+from itekit.alpha import renamed_among
 from itekit.datasets import sets
 from itekit.datasets.candidates import NO_LABEL, Drawing
 from itekit.datasets.presets import Derivation, Pair, Recipe, folder_name, from_json, preset
@@ -185,6 +186,14 @@ def _divide(recipe: Recipe, pairs: list[Pair]) -> dict[str, list[Pair]]:
     return {name: [next(rest) for _ in range(size)] for name, size in sizes.items()}
 
 
+def renamings(pairs: dict[str, list[Pair]]) -> dict[str, int]:
+    """How many problems of each other split are renamings of a training problem."""
+    formulas = {name: [split(formula) for formula, _ in part] for name, part in pairs.items()}
+    names = set().union(*chain(*formulas.values())) - ARITY.keys()
+    known = formulas.pop("train")
+    return {name: sum(renamed_among(part, known, names)) for name, part in formulas.items()}
+
+
 def _publish(
     recipe: Recipe | Derivation, output: Path, pairs: dict[str, list[Pair]], facts: dict
 ) -> None:
@@ -206,6 +215,8 @@ def _publish(
     manifest |= {
         "derivation" if isinstance(recipe, Derivation) else "recipe": asdict(recipe),
         "files": files,
-        "histograms": {key: dict(sorted(found.items())) for key, found in histograms.items()},
+        "histograms": {key: dict(sorted(counts.items())) for key, counts in histograms.items()},
     }
+    if "train" in pairs:
+        manifest["renamings"] = renamings(pairs)
     write_json(output / MANIFEST, manifest | provenance(packages=("itekit", *TOOLS)) | facts)

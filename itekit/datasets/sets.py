@@ -13,38 +13,33 @@ from collections.abc import Collection
 from pathlib import Path
 
 from itekit.datasets.presets import NAMES, PLAIN, Derivation, Pair, folder_name, preset
-from itekit.files import SCALES, atomic_path, read_json
+from itekit.files import DATA, RUNS, SCALES, MissingError, atomic_path, read_json
 from itekit.logic.formulas import LANGUAGES, join, read_tokens
 
-ROOT = Path(__file__).resolve().parents[2]
-SHIPPED, OWN = ROOT / "data" / "sets", ROOT / "runs" / "sets"
+SHIPPED, OWN = DATA / "sets", RUNS / "sets"
 MANIFEST = "manifest.json"
 
 
-class MissingSetError(FileNotFoundError):
-    """A set that is neither shipped nor generated yet; the message says the command."""
-
-
 def find_set(name: str, scale: str | None = None, seed: int = 0) -> Path:
-    """The folder of a set: the shipped one, else one generated here, else MissingSetError."""
+    """The folder of a set: the shipped one, else one generated here, else MissingError."""
     recipe = preset(name, scale, seed)
     for folder in (SHIPPED, OWN):
         if (folder / folder_name(recipe) / MANIFEST).exists():
             return folder / folder_name(recipe)
     make = f"python -m itekit generate {name} --scale {recipe.scale}"
     make += f" --seed {seed}" if seed else ""
-    raise MissingSetError(f"no set {folder_name(recipe)} in {SHIPPED} or {OWN}; make it: {make}")
+    raise MissingError(f"no set {folder_name(recipe)} in {SHIPPED} or {OWN}; make it: {make}")
 
 
 def read_set(name: str, scale: str | None = None, *, seed: int = 0) -> dict[str, list[Pair]]:
-    """Split -> (formula, label) pairs of a set; MissingSetError if it is not there.
+    """Split -> (formula, label) pairs of a set; MissingError if it is not there.
 
     A limited or perturbed set that is not there is derived from its source on the spot.
     """
     recipe = preset(name, scale, seed)
     try:
         return read_folder(find_set(name, scale, seed))
-    except MissingSetError:
+    except MissingError:
         if not isinstance(recipe, Derivation):
             raise
         return recipe.derive(read_set(recipe.source.name, recipe.scale, seed=seed))
@@ -148,14 +143,23 @@ def summary(folder: Path) -> str:
     manifest = read_manifest(folder)
     lines = [f"set         {folder}"]
     lines += [f"{n:<12}{entry['pairs']:,} pairs" for n, entry in manifest["files"].items()]
+    lines += _renamings(manifest)
     lines += [f"{what:<20}{count:>12,}" for what, count in manifest.get("counts", {}).items()]
     if short := manifest.get("short"):
         lines.append(f"{len(short)} of the recipe's strata could not be filled: see {MANIFEST}")
     return "\n".join(lines)
 
 
+def _renamings(manifest: dict) -> list[str]:
+    """What of the test split is in training under other names; an older set does not say."""
+    if "test" not in (count := manifest.get("renamings", {})):
+        return []
+    share = count["test"] / manifest["files"]["test"]["pairs"]
+    return [f"of its test problems, {share:.1%} are renamings of training problems"]
+
+
 def table() -> str:
-    """All presets with their numbers of pairs, and which of them are there."""
+    """All presets with their numbers of pairs, which of them are there, and renamings in them."""
     lines = [f"{'set':<22}" + "".join(f"{scale:>24}" for scale in SCALES)]
     for name in NAMES:
         line = f"{name:<22}"
@@ -164,4 +168,7 @@ def table() -> str:
             own = "here" if (OWN / path).exists() else "-"
             line += f"{recipe.count:>14,} {'shipped' if (SHIPPED / path).exists() else own:>9}"
         lines.append(line)
-    return "\n".join([*lines, "", f"shipped: in {SHIPPED}", f"here: in {OWN}"])
+    lines += ["", f"shipped: in {SHIPPED}", f"here: in {OWN}", ""]
+    for path in sorted(p for folder in (SHIPPED, OWN) for p in folder.glob(f"*/{MANIFEST}")):
+        lines += [f"{path.parent.name}: {line}" for line in _renamings(read_manifest(path))]
+    return "\n".join(lines).strip()

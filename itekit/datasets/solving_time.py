@@ -17,13 +17,11 @@ from tqdm import tqdm
 
 from itekit.datasets.candidates import random_formulas
 from itekit.datasets.generate import TOOLS
-from itekit.files import provenance, read_json, resolve_scale, write_json
+from itekit.files import RESULTS, provenance, read_json, resolve_scale, there, write_json
 from itekit.logic.formulas import LTL
 from itekit.tasks.ltl import TRANSLATIONS, solve
 from itekit.tasks.verdicts import TIME_OUT
 from itekit.workers import run
-
-RESULTS = Path(__file__).resolve().parents[2] / "data" / "results"
 
 
 class TimingGrid(NamedTuple):
@@ -129,9 +127,6 @@ def result_path(scale: str, seed: int = 0, directory: Path | None = None) -> Pat
 
 
 def load_solving_time(scale: str = "lab", seed: int = 0) -> dict:
-    """A shipped result of `measure`; FileNotFoundError says the command that makes it."""
-    path = result_path(scale, seed)
-    if not path.exists():
-        command = f"python -m itekit solving-time --scale {scale} --seed {seed}"
-        raise FileNotFoundError(f"no result {path.name} in {path.parent}; make it: {command}")
-    return read_json(path, dict)
+    """A shipped result of `measure`; MissingError says the command that makes it."""
+    command = f"solving-time --scale {scale} --seed {seed}"
+    return read_json(there(result_path(scale, seed), command), dict)

@@ -11,6 +11,7 @@ A trace is checked by Spot: its automaton has no word in common with the automat
 formula, translated fast. That is exact, and a step may be any Boolean formula. A step that nothing
 satisfies (`0`, `&a!a`) leaves no word at all, and such a trace satisfies every formula: by the
 definition, for DeepLTL's checker, whose data label unsatisfiable formulas `{0}`, and the authors'.
+Here it has a verdict of its own, VACUOUS.
 
 Formulas and traces are prefix text (`itekit.logic.formulas`), or sequences of tokens.
 """
@@ -20,7 +21,7 @@ import spot
 from itekit.logic.formulas import LTL, FormulaError, Text, read_tokens, split
 from itekit.logic.spot_bridge import numbered, steps_automaton, word_to_trace
 from itekit.logic.traces import Steps, parse_trace, read_trace, trace_equal
-from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID
+from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID, VACUOUS
 
 TRANSLATIONS = ("default", "fast")
 
@@ -58,8 +59,8 @@ def check(formula: Text, answer: Text, label: Text | None = None) -> str:
     """The verdict on an answer (`itekit.tasks.verdicts`).
 
     EXACT if its steps are the label's up to the order of commutative operands; INVALID if it is no
-    trace; CORRECT if it satisfies the formula; else INCORRECT. FormulaError if `formula` or `label`
-    is none, where they are read.
+    trace; CORRECT if it satisfies the formula, VACUOUS if it does so by no word; else INCORRECT.
+    FormulaError if `formula` or `label` is none, where they are read.
     """
     try:
         steps = read_trace(answer)
@@ -70,7 +71,9 @@ def check(formula: Text, answer: Text, label: Text | None = None) -> str:
     same_tokens = label is not None and sorted(split(answer)) == sorted(split(label))
     if same_tokens and trace_equal(parse_trace(answer), parse_trace(label)):
         return EXACT
-    return CORRECT if _satisfies(formula, steps) else INCORRECT
+    if not _satisfies(formula, steps):
+        return INCORRECT
+    return VACUOUS if _satisfies("0", steps) else CORRECT
 
 
 def is_empty(trace: Text) -> bool:

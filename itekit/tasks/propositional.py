@@ -18,6 +18,8 @@ Verdicts do not depend on the method. Formulas and assignments are prefix text
 (`itekit.logic.formulas`), or sequences of tokens.
 """
 
+from contextlib import suppress
+
 from itekit.logic import aiger_bridge, truth_tables
 from itekit.logic.formulas import PROPOSITIONAL, FormulaError, Text, from_tokens, read_tokens
 from itekit.logic.truth_tables import Assignment, parse_assignment
@@ -75,6 +77,13 @@ def check(formula: Text, answer: Text, label: Text | None = None, method: str = 
     else:
         implied = aiger_bridge.implied_by(from_tokens(tokens), given)
     return CORRECT if implied else INCORRECT
+
+
+def form(answer: Text) -> Assignment | Text:
+    """What an answer is compared as: an assignment, in any order; what is none as it stands."""
+    with suppress(FormulaError):
+        return parse_assignment(answer)
+    return answer
 
 
 def _read(formula: Text) -> tuple[Text, list[str]]:

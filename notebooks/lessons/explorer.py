@@ -18,16 +18,22 @@ import torch
 from torch import Tensor
 
 from itekit.alpha import Renaming
-from itekit.evaluation import compared
 from itekit.model import Transformer
 from itekit.plots import embedding_matrix, light_rows
-from itekit.tasks.verdicts import CORRECT, EXACT, GOOD, INCORRECT, INVALID, TIME_OUT
+from itekit.tasks.verdicts import (
+    CORRECT,
+    EXACT,
+    INCORRECT,
+    INVALID,
+    SOLVED,
+    TIME_OUT,
+    VACUOUS,
+)
 from itekit.vocabulary import Vocabulary
 from lessons.copies import Copy
 from lessons.figures import attention_table, attention_tree, renaming_groups
 from lessons.panels import Panel, arrows, button, error_html, look, typed
 from lessons.subjects import (
-    EMPTY,
     TASKS,
     Attempt,
     Groups,
@@ -35,6 +41,7 @@ from lessons.subjects import (
     Question,
     Subject,
     attempts,
+    compared,
     grouped,
     renamings_of,
     shipped_models,
@@ -51,7 +58,7 @@ WITHOUT_LABEL = {
 WORDS = {  # what a verdict is called in words, and in a legend
     EXACT: ("✓ right, and equal to the label", "right"),
     CORRECT: ("✓ right", "right"),
-    EMPTY: ("✗ right by the definition, but about no word", "about no word"),
+    VACUOUS: ("✗ right by the definition, but about no word", "about no word"),
     INCORRECT: ("✗ wrong", "wrong"),
     INVALID: ("✗ invalid", "invalid"),
     TIME_OUT: ("? not known: the check took too long", "not checked"),
@@ -133,7 +140,7 @@ def attempts_html(question: Question, tried: Sequence[Attempt], most: int) -> st
         said = _said(subject, question.asked, one.answer)
         rows.append([f"try {one.number + 1}", what, said, _words(subject, one.verdict)])
     ending = f"None of {most} tries was verified." if len(tried) == most else "Trying…"
-    if tried and tried[-1].verdict in GOOD:
+    if tried and tried[-1].verdict in SOLVED:
         ending = f"Verified at try {len(tried)}."
     return f"<p>{ending}</p>{html_table(rows)}"
 

@@ -8,12 +8,12 @@ import ipywidgets as widgets
 import numpy as np
 import plotly.graph_objects as go
 import torch
+from itekit.fast import Dropout
 from torch.nn.functional import cosine_similarity, cross_entropy, normalize
 
 from itekit.data import CopyingStream
 from itekit.evaluation import GridEvaluation
 from itekit.experiments import experiment
-from itekit.fast import Dropout
 from itekit.losses import AdaCos
 from itekit.plots import COLOURS, DASHES, GREY, style
 from itekit.plots.show import BELOW, WIDEST, subplots

@@ -14,17 +14,17 @@ import plotly.graph_objects as go
 from IPython.display import Markdown
 from scipy.stats import binomtest
 
+from itekit.datasets.presets import preset
 from itekit.decoding import Solver
 from itekit.evaluation import paired_interval
 from itekit.experiments import experiment
+from itekit.files import MissingError
 from itekit.logic.formulas import parse_prefix
 from itekit.logic.infix import formula_from_text, to_infix
 from itekit.plots import rate_heatmaps, show, style
 from itekit.results import (
     RUNS,
-    MissingResultError,
     evaluate,
-    heatmap_panel,
     load_network,
     load_or_train,
     load_redraw,
@@ -32,8 +32,8 @@ from itekit.results import (
     paper_cell,
     shipped,
 )
-from itekit.tasks.ltl import check, is_empty
-from itekit.tasks.verdicts import GOOD
+from itekit.tasks.ltl import check
+from itekit.tasks.verdicts import SOLVED
 from itekit.training import Network
 from lessons.exercises import Exercise, many
 from lessons.panels import Panel, look, typed
@@ -66,7 +66,7 @@ class Runs:
         """What `python -m itekit redraw` found, None if it has not run yet."""
         try:
             return load_redraw(name, self.size, self.seed, suffix)["result"]
-        except MissingResultError:
+        except MissingError:
             return None
 
 
@@ -83,6 +83,17 @@ def _evaluated(runs: Runs, name: str) -> dict:
 
 def _wilson(k: int, n: int) -> tuple[float, float]:
     return binomtest(int(k), int(n)).proportion_ci(method="wilson")
+
+
+def heatmap_panel(result: dict, title: str = "") -> tuple:
+    """A panel for `plots.rate_heatmaps`: the counts over the grid, and what training held."""
+    grid, made = result["result"]["generalization"], result["experiment"]
+    title = title or result["name"].partition("/")[2]
+    recipe = preset(made["set"], made["scale"])
+    while hasattr(recipe, "source"):  # of a set that is derived from another
+        recipe = recipe.source
+    longest = max(stratum.high for stratum in recipe.strata)
+    return title, grid["samples"], grid["correct"], made["propositions"], longest
 
 
 def _variant(name: str) -> str:
@@ -215,7 +226,7 @@ def redraw_table(runs: Runs, names: Iterable[str], scaled: Iterable[str] = ()) -
 
 def solves(formula: str, answer: str) -> bool:
     """Whether an answer is right, and about some word."""
-    return check(formula, answer) in GOOD and not is_empty(answer)
+    return check(formula, answer) in SOLVED
 
 
 class ChangePanel(Panel):

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from itertools import permutations
 from string import ascii_uppercase
-from types import SimpleNamespace
 
 import ipywidgets as widgets
 import numpy as np
@@ -27,11 +26,19 @@ NAMES = "abcd"
 MOST_FORMS = 720
 
 
+def paper_alpha_covariance(task: str) -> dict[str, dict[int, float]]:
+    """Alpha-covariance, 0 to 1, by variant and number of APs out of 10; `task` "ltl" or "prop"."""
+    key, counts = f"{task}/{{}}/alpha-covariance-{{}}-of-10", range(3, 11)
+    variants = "full-vocabulary", "alpha-renaming", "proposed"
+    return {v: {k: paper_cell(*key.format(v, k).rsplit("/", 1)) for k in counts} for v in variants}
+
+
 class Rule:
     """A function that answers one formula, with what `itekit.evaluation.covariance` asks for."""
 
     def __init__(self, answer: Callable[[str], str], task: str = "propositional"):
-        self.answer, self.experiment = answer, SimpleNamespace(task=task)
+        self.answer, name = answer, {"ltl": "ltl/plain"}.get(task, "prop/plain")
+        self.experiment = experiment(name, "smoke")
 
     def answers(self, formulas: Sequence[str]) -> list[str]:
         return [self.answer(formula) for formula in formulas]

@@ -6,18 +6,16 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from itekit import workers
+from itekit import evaluation
 from itekit.data import Pair
 from itekit.decoding import Solver
-from itekit.llm import judge, read_answer
+from itekit.llm import judge
 from itekit.plots import COLOURS, show, style
 from itekit.results import load_network, load_result
-from itekit.tasks.ltl import is_empty
+from itekit.tasks.prompts import read_answer
+from itekit.tasks.verdicts import GOOD, VACUOUS
 from lessons.exercises import Exercise, many
 from lessons.panels import Panel, typed
-
-RIGHT = ("exact", "correct")
-NO_WORD = "about no word"
 
 
 class BlindPanel(Panel):
@@ -30,36 +28,29 @@ class BlindPanel(Panel):
 
     def work(self) -> str:
         trace = self.text.value
-        empty = is_empty(read_answer("ltl", trace))
+        read_answer("ltl", trace)  # AnswerError: it is no trace
         formulas, labels = zip(*self.problems, strict=True)
         verdicts = judge("ltl", formulas, [trace] * len(formulas), labels)
-        good = sum(verdict in RIGHT for verdict in verdicts)
-        words = "but about no word" if empty else "about some word"
+        good = sum(verdict in GOOD for verdict in verdicts)
+        words = "but about no word" if VACUOUS in verdicts else "about some word"
         return f"<p><b>right: {good} of {len(verdicts)}</b>, {words}</p>"
 
 
 def verdicts_of_ours(task: str, name: str, problems: Sequence[Pair]) -> Counter:
-    """The verdicts on a shipped lab network's answers; NO_WORD are among "correct"."""
+    """The verdicts on a shipped lab network's answers."""
     network, draw = load_network(name, "lab", 0), load_result(name, "lab", 0)
     solver = Solver(network, draw["result"]["median_draw"], network.experiment.vocabulary)
     answers = solver.answers([formula for formula, _ in problems])
-    verdicts = workers.check_all(
-        task, [(f, a, y) for (f, y), a in zip(problems, answers, strict=True)]
-    )
-    found = Counter(verdicts)
-    good = [a for a, v in zip(answers, verdicts, strict=True) if v == "correct"]
-    found[NO_WORD] = sum(map(is_empty, good)) if task == "ltl" else 0
-    return found
+    return Counter(evaluation.judge(network.experiment.check, problems, answers).verdicts)
 
 
 def show_verdicts(counts: Mapping[str, Mapping[str, int]]) -> None:
-    """Stacked bars of the verdicts on each model's replies; NO_WORD are among "correct"."""
+    """Stacked bars of the verdicts on each model's replies."""
     figure, told = go.Figure(), {model: [] for model in counts}
-    verdicts = ("exact", "correct", NO_WORD, "incorrect", "invalid")
+    verdicts = ("exact", "correct", VACUOUS, "incorrect", "invalid")
     for colour, verdict in zip((2, 5, 3, 4, 1), verdicts, strict=True):
-        among = NO_WORD if verdict == "correct" else None
-        n = [c.get(verdict, 0) - c.get(among, 0) for c in counts.values()]
-        name = {NO_WORD: "correct, but about no word", "invalid": "no answer"}.get(verdict, verdict)
+        n = [c.get(verdict, 0) for c in counts.values()]
+        name = {VACUOUS: "correct, but about no word", "invalid": "no answer"}.get(verdict, verdict)
         bar = {"name": name, "marker_color": COLOURS[colour], "orientation": "h"}
         figure.add_bar(y=list(counts), x=n, text=[k or "" for k in n], **bar)
         for model, k in zip(counts, n, strict=True):

@@ -1,81 +1,18 @@
-"""Lesson 15: what serves any task with interchangeable tokens, a panel on terms, and exercises.
-
-A task's `check` gives a verdict from a problem, an answer and a label; its `form` is what two
-problems share that are one up to renaming.
-"""
+"""Lesson 15: a panel on terms, and exercises; what serves any task is in `itekit.own_task`."""
 
 import html
-import json
 import random
 from collections import Counter, deque
-from zlib import crc32
 
 import ipywidgets as widgets
 import numpy as np
-import torch
 
-from itekit.alpha import alpha_covariance, canonical, sample_renamings, used_tokens
-from itekit.decoding import TEST_SEED
-from itekit.random_vectors import seeded
+from itekit.alpha import canonical, sample_renamings, used_tokens
+from itekit.own_task import audit, split  # noqa: F401 (for the notebook)
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT
-from itekit.training import Network
 from lessons.exercises import Exercise, many, one_by_one, replaced
 from lessons.panels import Panel, button, typed
 from lessons.tables import html_table
-
-
-def split(pairs, form, count: int, most: int):
-    """Problems for training, `count` of them, and others for the test.
-
-    No two have the same form, whose checksum says on which side a problem is, and no answer belongs
-    to more than `most`. ValueError: there are too few different problems.
-    """
-    sides, answers = ({}, {}), Counter()
-    for problem, label in pairs:
-        key, answer = form(problem), form(label)
-        side = sides[crc32(repr(key).encode()) % 8 == 0]
-        if key not in side and answers[answer] < most:
-            side[key] = problem, label
-            answers[answer] += 1
-        if len(sides[0]) == count:
-            return [list(side.values()) for side in sides]
-    raise ValueError(f"only {len(sides[0])} of {count} different problems: allow more names")
-
-
-def audit(made, sides, check, label) -> dict[str, bool]:
-    """The questions of the checklist about an experiment and its two sides; True is good."""
-    names, known = (v.interchangeable[0] for v in (made.test_vocabulary, made.vocabulary))
-    U = Network(made).matrix(made.test_vocabulary, seeded(0))
-    training, test = sides
-    rng, pairs = np.random.default_rng(0), zip(test, test[1:], strict=False)
-    moved = [(sample_renamings(used_tokens(p, names), names, 1, rng)[0], p, y) for p, y in test]
-    mixed = np.mean([check(p, other, y) == EXACT for (p, y), (_, other) in pairs])
-    once, again = (made.stream().batch(1).source for _ in range(2))
-    forms = [{canonical(problem, names, names) for problem, _ in side} for side in sides]
-    copy = type(made).from_json(json.loads(json.dumps(made.to_json())))
-    return {
-        "vocabulary: the test has all names of training, and more": set(known) < set(names),
-        "vocabulary: every token has an embedding of its own": len(U.unique(dim=0)) == len(U),
-        "labels: renaming and solving commute": all(
-            check(r(p), label(r(p)), r(y)) == EXACT for r, p, y in moved
-        ),
-        "labels: they fit the limit": max(len(y) for _, y in training + test) < made.limit,
-        "checker: most labels of other problems are wrong": bool(mixed < 0.2),
-        "stream: a batch depends on the seed and the step": torch.equal(once, again),
-        "stream: no test problem is in training, whatever its names": not forms[0] & forms[1],
-        "experiment: its settings survive JSON": copy == made,
-    }
-
-
-def form_covariance(solver, pairs, names, variants: int, form) -> float:
-    """As `itekit.evaluation.covariance`, but answers are compared by their form."""
-    values, rng = [], np.random.default_rng(TEST_SEED)
-    for problem, _ in pairs:
-        renamings = sample_renamings(used_tokens(problem, names), names, variants, rng)
-        answers = solver.answers([r(problem) for r in renamings])
-        undone = [r.inverse()(answer) for r, answer in zip(renamings, answers, strict=True)]
-        values.append(alpha_covariance([form(answer) or answer for answer in undone]))
-    return float(np.mean(values))
 
 
 def _end(term: str, start: int) -> int:

@@ -174,7 +174,7 @@ def right_by_symbols(networks: dict[str, Network], size: str) -> None:
     print(told + "".join(f"{n} symbol{'s' * (n > 1)}".rjust(12) for n in (1, 2, 3)))
     for name, one in networks.items():
         answers = Solver(one, 0).answers([formula for formula, _ in pairs])
-        good = judge("ltl", pairs, answers).good
+        good = judge(one.experiment.check, pairs, answers).good
         rates = "".join(f"{good[counts == n].mean():12.1%}" for n in (1, 2, 3))
         print(f"{name:28}{good.mean():9.1%}{rates}")
 

@@ -335,7 +335,7 @@ class AskPanel(Panel):
         self.watch(self.task, self.text)
 
     def _question(self):
-        from itekit.llm import Question
+        from itekit.tasks.prompts import Question
 
         formula = formula_from_text(self.text.value, LANGUAGES[self.task.value])
         if long := [name for name in formula.propositions if len(name) > 1]:

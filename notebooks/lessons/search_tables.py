@@ -1,7 +1,7 @@
 """What the copying search says: its table, correlations, pairs, and the spread over draws (06).
 
 Paper, appendices "Hyperparameter Search" and "Sensitivity to randomness in embeddings". A record is
-a mapping of `itekit.search.load_search` or `itekit.results.paper_search`.
+a mapping of `itekit.search.load_search` or `paper_search`.
 """
 
 import math
@@ -12,11 +12,28 @@ from dataclasses import dataclass
 from scipy.stats import pearsonr
 
 from itekit.random_vectors import METHODS
+from itekit.results import paper_table
 from itekit.search import FEATURES, ROWS, Setting
 
 KEYS = ("method", "d_beta", *FEATURES)
 FACTORS = (*METHODS, "d_beta", *FEATURES)
 Record = Mapping[str, object]
+
+
+def paper_search() -> list[dict]:
+    """The paper's copying search: a record for each of 90 settings, in the order of its table.
+
+    Each has "method", "d_beta", "f_bn", "f_fn", "adacos" and "edit_distance".
+    """
+    table, records = paper_table("copying-search"), []
+    for row in table.rows:
+        on = row.removeprefix("copying-5-10/search/").split("+")
+        features = {name: name in on for name in FEATURES}
+        for column, figure in table.row(row).items():
+            method, d_beta = column.rsplit("-", 1)
+            setting = {"method": method, "d_beta": int(d_beta), **features}
+            records.append(setting | {"edit_distance": figure})
+    return records
 
 
 def proposed(records: Sequence[Record]) -> list[Record]:

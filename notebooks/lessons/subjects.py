@@ -28,7 +28,7 @@ from itekit.alpha import (
 )
 from itekit.datasets.sets import read_set
 from itekit.decoding import Solver
-from itekit.evaluation import TEST_SEED, compared
+from itekit.evaluation import TEST_SEED
 from itekit.experiments import SCALES, Experiment, experiment
 from itekit.logic.formulas import LANGUAGES, FormulaError, parse_prefix, quoted, to_prefix
 from itekit.logic.infix import formula_from_text, to_infix, trace_to_infix
@@ -39,7 +39,8 @@ from itekit.random_vectors import seeded
 from itekit.redraw import Retries
 from itekit.results import checkpoint_path
 from itekit.tasks.copying import strings_with_unique
-from itekit.tasks.verdicts import CORRECT, EXACT, GOOD, INCORRECT, TIME_OUT
+from itekit.tasks.propositional import form
+from itekit.tasks.verdicts import EXACT, INCORRECT, SOLVED, TIME_OUT
 from itekit.training import Network
 from itekit.workers import Pool, call
 from lessons.copies import LONGEST, check_text, copies
@@ -48,9 +49,13 @@ TASKS = {"copying": "copying", "ltl": "LTL", "propositional": "propositional log
 EXAMPLES = {"ltl": "a & (c U b)", "propositional": "(a | b) & (b ^ c)"}
 BEST = ("copying-5-10/randomized-positions", "ltl/proposed", "prop/proposed")
 CPU_SECONDS = 3.0  # for a check
-EMPTY = "empty"  # the verdict on an LTL answer that is correct only since it stands for no word
 VARIANTS = 120  # renamings of a problem at most, as in the evaluations
 AT_ONCE = 12  # problems that are decoded in one step
+
+
+def compared(task: str, answer: str):
+    """What an answer is compared as: an assignment in any order, all others as they stand."""
+    return form(answer) if task == "propositional" else answer
 
 
 def task_of(made: Experiment) -> str:
@@ -244,14 +249,12 @@ class Judge:
         return problem if task == "copying" else self._ask(task, "solve", problem)
 
     def verdict(self, task: str, problem: str, answer: str) -> str:
-        """The verdict on an answer: one of `itekit.tasks.verdicts`, or `EMPTY`."""
+        """The verdict on an answer (`itekit.tasks.verdicts`)."""
         if task == "copying":
             return EXACT if answer == problem else INCORRECT
         label = self.label(task, problem)
         options = (None if label == TIME_OUT else label, *["aiger"] * (task == "propositional"))
-        verdict = self._ask(task, "check", problem, answer, *options)
-        empty = task == "ltl" and verdict == CORRECT and self._ask(task, "is_empty", answer)
-        return EMPTY if empty else verdict
+        return self._ask(task, "check", problem, answer, *options)
 
     def close(self) -> None:
         """End the process."""
@@ -304,7 +307,7 @@ def attempts(question: Question, judge: Judge, most: int) -> Iterator[Attempt]:
         renaming, answer = question.subject.attempt(question.asked, number)
         verdict = judge.verdict(question.subject.task, question.asked, answer)
         yield Attempt(number, renaming, answer, verdict)
-        if verdict in GOOD:
+        if verdict in SOLVED:
             return
 
 
