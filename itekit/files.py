@@ -25,6 +25,18 @@ FORMAT, LOG = 1, "log.jsonl"
 SCALES = ("smoke", "lab", "paper")  # seconds; minutes on two CPU cores; the paper's own size
 STALE = 3600  # seconds after which a temporary file must be a killed run's
 
+_PACKAGE = Path(__file__).resolve().parent
+_CARRIED = _PACKAGE / "data_files"  # in an installed package; a checkout has data/ beside it
+SHIPPED = _CARRIED if _CARRIED.exists() else _PACKAGE.parent / "data"
+
+
+def home() -> Path:
+    """The folder that holds runs/ and data/, what is made here: the variable ITEKIT_HOME, else the
+    checkout that this package is in, else, for an installed package, the working folder.
+    """
+    own = Path.cwd() if _CARRIED.exists() else _PACKAGE.parent
+    return Path(os.environ.get("ITEKIT_HOME") or own).resolve()
+
 
 @contextlib.contextmanager
 def naming_full_disk(path: Path):

@@ -18,14 +18,13 @@ import torch
 from itekit.datasets.presets import preset
 from itekit.evaluation import GridEvaluation, evaluate_logic
 from itekit.experiments import LOGIC_NAMES, Experiment, LogicExperiment, experiment, from_json
-from itekit.files import provenance, read_json, write_json
+from itekit.files import SHIPPED, home, provenance, read_json, write_json
 from itekit.model import ROPE_BASE
 from itekit.training import FINISHED, Network, Trainer, read_log
 
-ROOT = Path(__file__).resolve().parent.parent
-CHECKPOINTS, RESULTS = ROOT / "data" / "checkpoints", ROOT / "data" / "results"
-PAPER = ROOT / "data" / "paper.json"
-RUNS = ROOT / "runs"
+CHECKPOINTS, RESULTS = home() / "data" / "checkpoints", home() / "data" / "results"
+PAPER = SHIPPED / "paper.json"
+RUNS = home() / "runs"
 LOG_RECORDS = 200
 COLUMNS = {  # what a row of the paper's tables on logic tells
     "correct": "correct",

@@ -12,12 +12,12 @@ import zlib
 from collections.abc import Collection
 from pathlib import Path
 
+from itekit import files
 from itekit.datasets.presets import NAMES, PLAIN, Derivation, Pair, folder_name, preset
 from itekit.files import SCALES, atomic_path, read_json
 from itekit.logic.formulas import LANGUAGES, join, read_tokens
 
-ROOT = Path(__file__).resolve().parents[2]
-SHIPPED, OWN = ROOT / "data" / "sets", ROOT / "runs" / "sets"
+SHIPPED, OWN = files.SHIPPED / "sets", files.home() / "runs" / "sets"
 MANIFEST = "manifest.json"
 
 
