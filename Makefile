@@ -10,7 +10,7 @@
 # make clean      remove reports and caches (make distclean: the environment too)
 #
 # Another Python:        make run PYTHON=python3.12
-# CPU build of torch:    make run REQUIREMENTS=binder/requirements.txt
+# Another build of torch: make run TORCH=cuda (or cpu; otherwise by whether there is a GPU)
 # JupyterLab, elsewhere:  make lab LAB_OPTIONS="--no-browser --ip=0.0.0.0"
 # Some notebooks:        make refresh NOTEBOOKS=notebooks/05_copying.ipynb
 
@@ -24,8 +24,10 @@ FIND_PYTHON := for p in python3 python3.13 python3.12 python3.11; do \
 	2>/dev/null && echo "$$p" && exit; done; echo python3
 PYTHON ?= $(shell $(FIND_PYTHON))
 REQUIREMENTS ?= requirements.txt
+TORCH ?= auto
 
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 READY := .venv/itekit-ready
 SETTINGS := .venv/share/jupyter/lab/settings
 LESSONS := $(wildcard notebooks/*.ipynb notebooks/appendix/*.ipynb)
@@ -43,11 +45,10 @@ $(READY): $(REQUIREMENTS) pyproject.toml
 	@command -v "$(PYTHON)" >/dev/null || { echo "No $(PYTHON) here. itekit needs" \
 		"Python 3.11, 3.12 or 3.13: install one, or name it: make run PYTHON=/path/to/python3"; exit 1; }
 	@rm -f $(READY)
-	@"$(PYTHON)" itekit/doctor.py .venv "$(REQUIREMENTS)"
-	@$(BIN)/python -m pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv --clear .venv
-	@echo "Installing $(REQUIREMENTS) into .venv (some minutes the first time)"
-	@{ $(BIN)/python -m pip install --disable-pip-version-check --quiet -r "$(REQUIREMENTS)" && \
-		$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps -e .; } || \
+	@options=$$("$(PYTHON)" itekit/doctor.py .venv "$(REQUIREMENTS)" "$(TORCH)") || exit 1; \
+	$(BIN)/python -m pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv --clear .venv || exit 1; \
+	echo "Installing $(REQUIREMENTS) into .venv (some minutes the first time)"; \
+	{ $(PIP) $$options -r "$(REQUIREMENTS)" && $(PIP) --no-deps -e . -e notebooks; } || \
 		{ echo "The set-up stopped: the lines above say why. Once mended, the same command" \
 		"goes on from here."; exit 1; }
 	@mkdir -p $(SETTINGS) && printf '%s\n' '{"@jupyterlab/apputils-extension:notification":' \
@@ -70,7 +71,7 @@ test: $(READY)
 test-browser: export OMP_NUM_THREADS = 1
 test-browser: export ITEKIT_SCALE = smoke
 test-browser: $(READY)
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet -r tests/browser/requirements.txt
+	$(PIP) -r tests/browser/requirements.txt
 	$(BIN)/python -m pytest -c tests/browser/pytest.ini --rootdir tests/browser tests/browser
 
 lab: $(READY)
@@ -82,8 +83,7 @@ bench: $(READY)
 
 # Without dependencies: see the file. What it installs stays when the set-up runs again.
 llm: $(READY)
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps \
-		-r notebooks/llm-requirements.txt
+	$(PIP) --no-deps -r notebooks/llm-requirements.txt
 
 doctor: $(READY)
 	$(BIN)/python -m itekit doctor

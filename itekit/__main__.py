@@ -11,6 +11,8 @@ import sys
 from contextlib import nullcontext
 from pathlib import Path
 
+from itekit.doctor import how_to_install
+
 
 def run(arguments) -> int:
     """Execute a notebook headless, with parameters; on request write it as one HTML page."""
@@ -48,11 +50,12 @@ def evaluate(arguments) -> int:
     if arguments.rope_base is not None:
         network = network.with_rope_base(arguments.rope_base)
     result = evaluate(network, keep=RUNS / network.experiment.slug)
+    path = save_result(result, arguments.directory or RESULTS)
     print(run_line(result))
     if "test" in result["result"]:
         rates = (our_rate(result, column) for column in ("correct", "heatmap-mean-correct"))
         print("correct: {:.1%} of the test problems, {:.1%} over the grid".format(*rates))
-    print(f"result    {save_result(result, arguments.directory or RESULTS)}")
+    print(f"result    {path}")
     return 0
 
 
@@ -64,13 +67,14 @@ def redraw(arguments) -> int:
     kinds = WRITTEN if arguments.patterns else PARTS
     told = {"tries": arguments.tries, "kinds": kinds, "scale": arguments.logit_scale}
     result = evaluated(_network(arguments), lambda network: redraw_sets(network, **told))
+    suffix = "-patterns" if arguments.patterns else "-redraw"
+    suffix += f"-scale{arguments.logit_scale:g}" if arguments.logit_scale else ""
+    path = save_result(result, arguments.directory or RESULTS, suffix)
     for part, found in result["result"].items():
         if isinstance(found, dict):
             rates = found["solved"]["all"]
             print(f"{part:<16}solved by 1 try {rates[0]:.1%}, by {len(rates)} {rates[-1]:.1%}")
-    suffix = "-patterns" if arguments.patterns else "-redraw"
-    suffix += f"-scale{arguments.logit_scale:g}" if arguments.logit_scale else ""
-    print(f"result    {save_result(result, arguments.directory or RESULTS, suffix)}")
+    print(f"result    {path}")
     return 0
 
 
@@ -133,6 +137,7 @@ def _device(arguments) -> str:
 
 def _network(arguments):
     """The network that a command is about: a given checkpoint, the own run, or the shipped one."""
+    from itekit.doctor import CHECKERS, need
     from itekit.experiments import experiment
     from itekit.results import RUNS, load_network
     from itekit.training import FINISHED, Network
@@ -140,6 +145,7 @@ def _network(arguments):
     device = _device(arguments)
     named, changes = (arguments.name, arguments.scale, arguments.seed), dict(arguments.changes)
     made = experiment(*named, **changes)
+    need(*CHECKERS.get(made.task, ()))  # before hours of answers, not after them
     own = RUNS / made.run / FINISHED
     if arguments.checkpoint or own.exists():
         return Network.load(arguments.checkpoint or own, made).to(device)
@@ -276,7 +282,7 @@ def main(argv: list[str] | None = None) -> int:
     except RuntimeError as error:
         code, said = 1, str(error)
     except (ValueError, OSError, ImportError) as error:
-        code, said = 2, str(error)
+        code, said = 2, f"{error}{how_to_install(getattr(error, 'name', None))}"
     except KeyboardInterrupt:
         code, said = 130, "interrupted; the same command goes on where it can"
     print(f"itekit {arguments.command}: {' '.join(said.split())}", file=sys.stderr)

@@ -1,7 +1,7 @@
 """Say what works here and how to mend what does not: `python -m itekit doctor`.
 
 Each part is tried in a process of its own, since a broken library can end one. The Makefile runs
-this file before it installs anything, `python3 itekit/doctor.py .venv requirements.txt`, with
+this file before it installs anything, `python3 itekit/doctor.py .venv requirements.txt auto`, with
 whatever Python the machine has: it imports the standard library only, in what Python 3.6 reads.
 """
 
@@ -13,10 +13,23 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import threading
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
 OLDEST, NEWEST = (3, 11), (3, 13)
 SPACE = {"cpu": 3.5e9, "cuda": 12e9}  # free bytes that the set-up needs, its downloads too
+CPU_BUILDS = "https://download.pytorch.org/whl/cpu"  # of torch: a sixth of the size of the usual
+PATIENCE = 5  # seconds to wait for that server
+EXTRAS = {  # of the package, and what its modules import of each
+    "logic": "spot aiger aiger_sat pysat",
+    "notebooks": "IPython jupyter_client nbclient nbconvert nbformat papermill plotly kaleido PIL"
+    " scipy",
+    "llm": "openai httpx",
+    "cluster": "distributed",
+    "test": "nbval pytest",
+}
+CHECKERS = {"ltl": ["spot"], "propositional": ["aiger", "aiger_sat"]}  # they judge answers
 REINSTALL = "make setup installs it (or: python -m pip install -r requirements.txt)"
 # (name, what an optional part is good for and how to get it, code that prints what it found)
 CHECKS = (
@@ -25,7 +38,7 @@ import importlib.metadata
 names = "torch numpy scipy safetensors plotly kaleido openai jupyterlab ipykernel papermill nbval"
 for name in names.split(): importlib.import_module(name)
 print(", ".join(name + " " + importlib.metadata.version(name) for name in names.split()))"""),
-    ("CUDA", "only paper-size runs need a GPU; with one, install the CUDA build of torch", """
+    ("CUDA", "only paper-size runs need a GPU; with one: make distclean; make setup TORCH=cuda", """
 import torch
 if not torch.cuda.is_available(): exit("no device that torch can use")
 torch.ones(2, device="cuda").sum().item()
@@ -74,14 +87,68 @@ def spot_note():
         )
 
 
+def how_to_install(module):
+    """What to add to the message that `module` is missing: the extra that brings it, or nothing."""
+    if module == "spot" and spot_note():
+        return ". " + spot_note()
+    extras = [extra for extra in EXTRAS if (module or "").split(".")[0] in EXTRAS[extra].split()]
+    return "".join(". Install it: pip install 'itekit[%s]', or make setup" % e for e in extras)
+
+
+def need(*modules):
+    """Raise ImportError, with what to do, for the first of some modules that is not installed."""
+    for module in modules:
+        if importlib.util.find_spec(module) is None:
+            raise ModuleNotFoundError("No module named %r" % module, name=module)
+
+
 def need_spot():
     """Raise ImportError, with what to do, where Spot is not installed."""
     if importlib.util.find_spec("spot") is None:
-        raise ImportError(spot_note() or "Spot is missing: `make setup` installs it")
+        raise ImportError("Spot is missing" + how_to_install("spot"))
 
 
-def setup_problems(environment, requirements):
-    """What stands in the way of making `environment` from a requirements file, a message each."""
+def has_gpu():
+    """Whether an NVIDIA driver is installed here."""
+    return bool(shutil.which("nvidia-smi")) or os.path.exists("/proc/driver/nvidia")
+
+
+def torch_options(wanted="auto", address=CPU_BUILDS):
+    """pip's options for the build of torch that fits this machine, and what is to be said about it.
+
+    On Linux the usual build is the one for GPUs. The small one, for CPUs, comes from torch's own
+    server, where it answers at once: pip itself would try again for minutes. `wanted` is "cpu",
+    "cuda", or "auto": the small one unless there is an NVIDIA driver.
+    """
+    if wanted not in ("auto", "cpu", "cuda"):
+        return [], "TORCH is %r; expected auto, cpu or cuda. Taken for cuda." % wanted
+    if platform.system() != "Linux" or wanted == "cuda" or (wanted == "auto" and has_gpu()):
+        return [], None
+    answers = []
+
+    def ask():
+        try:
+            with urllib.request.urlopen(address + "/torch/", timeout=PATIENCE) as reply:
+                answers.append(reply.read(1))
+        except (OSError, ValueError):
+            pass
+
+    asking = threading.Thread(target=ask, daemon=True)  # a name server may be slow in spite of all
+    asking.start()
+    asking.join(2 * PATIENCE)
+    if answers:
+        return ["--extra-index-url", address], None
+    return [], (
+        "The small build of torch, for machines without a GPU, cannot be had now (%s does not "
+        "answer): the usual one is installed." % address
+    )
+
+
+def setup_problems(environment, requirements, small=False):
+    """What stands in the way of making `environment` from a requirements file, a message each.
+
+    `small`: with the CPU build of torch.
+    """
     found = [python_problem(sys.version_info)]
     try:
         __import__("ensurepip"), __import__("venv")
@@ -99,13 +166,14 @@ def setup_problems(environment, requirements):
             f"without-spot.txt; make run REQUIREMENTS=without-spot.txt"
         )
     folder = os.path.dirname(os.path.abspath(environment))
-    needed = SPACE["cuda" if linux and not requirements.startswith("binder") else "cpu"]
+    needed = SPACE["cuda" if linux and not small else "cpu"]
     free = shutil.disk_usage(folder).free
     installed = glob.glob(os.path.join(environment, "lib", "*", "site-packages", "torch"))
     if free < needed and not installed:
         found.append(
             f"Not enough disk space in {folder}: {needed / 1e9:g} GB needed, {free / 1e9:.1f} GB "
-            f"free. Without a GPU: make run REQUIREMENTS=binder/requirements.txt needs less."
+            f"free."
+            + (" Without a GPU: make run TORCH=cpu needs less." if linux and not small else "")
         )
     return [message for message in found if message]
 
@@ -134,7 +202,9 @@ def main(_=None):
 
 
 if __name__ == "__main__":
-    problems = setup_problems(sys.argv[1], sys.argv[2])
-    for message in problems or [note for note in [spot_note()] if note]:
+    options, note = torch_options(sys.argv[3])
+    problems = setup_problems(sys.argv[1], sys.argv[2], bool(options))
+    for message in problems or [said for said in (spot_note(), note) if said]:
         print("\n" + textwrap.fill(message, 96, break_on_hyphens=False), file=sys.stderr)
+    print(*options)
     sys.exit(1 if problems else 0)

@@ -20,13 +20,27 @@ from pathlib import Path
 
 import filelock
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA, RUNS = ROOT / "data", ROOT / "runs"  # what is shipped, and what is made here
-RESULTS = DATA / "results"
 LOG = "log.jsonl"
 SCALES = ("smoke", "lab", "paper")  # seconds; minutes on two CPU cores; the paper's own size
 LOCK = ".lock"  # in a folder in which only one process may write
 STALE = 3600  # seconds after which a temporary file must be a killed run's
+
+# In an installed package the few files that commands read are beside it; a checkout has data/.
+_CHECKOUT = Path(__file__).resolve().parents[1]
+_CARRIED = _CHECKOUT / "itekit" / "data_files"
+SHIPPED = _CARRIED if _CARRIED.exists() else _CHECKOUT / "data"
+
+
+def home() -> Path:
+    """The folder that holds runs/ and data/, what is made here: the variable ITEKIT_HOME, else the
+    checkout that this package is in, else, for an installed package, the working folder.
+    """
+    own = Path.cwd() if _CARRIED.exists() else _CHECKOUT
+    return Path(os.environ.get("ITEKIT_HOME") or own).resolve()
+
+
+DATA, RUNS = home() / "data", home() / "runs"
+RESULTS = DATA / "results"
 
 
 class MissingError(FileNotFoundError):

@@ -356,9 +356,9 @@ def llm_command(arguments) -> int:
     test = made["result"]["test"]
     vacuous = test["verdicts"]["vacuous"]
     empty = f", {vacuous} of these traces stand for no word" if vacuous else ""
-    print(f"{name}: {test['correct']:.1%} of {test['samples']} problems correct{empty}")
-    print("verdicts ", ", ".join(f"{count} {word}" for word, count in test["verdicts"].items()))
     path = Path(arguments.directory or RESULTS) / f"{made['name']}-{made['scale']}.json"
     write_json(path, made)
+    print(f"{name}: {test['correct']:.1%} of {test['samples']} problems correct{empty}")
+    print("verdicts ", ", ".join(f"{count} {word}" for word, count in test["verdicts"].items()))
     print(f"result    {path}")
     return 0

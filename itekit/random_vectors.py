@@ -27,6 +27,7 @@ from torch import Tensor
 
 METHODS = ("normal", "neighboring_points", "hypercube_vertices")  # the paper's
 LARGEST_NUMBERED_SET = 2**62
+MOST_DIMENSIONS = 65_536  # far wider than any model; the size of a set is still quickly counted
 
 _VALUES = {  # digit -> component
     "neighboring_points": torch.tensor([-1.0, 0.0, 1.0]),
@@ -49,10 +50,13 @@ def sampling_set_size(method: str, dimensions: int) -> int | None:
     """Number of vectors in the sampling set, or None where it is continuous."""
     if method not in (known := (*METHODS, "far_apart")):
         raise ValueError(f"unknown method {method!r}: expected one of {', '.join(known)}")
-    if not 1 <= dimensions <= 10_000:  # no larger power is computed
-        raise ValueError(f"dimensions must be 1 to 10000, found {dimensions}")
-    sizes = {"hypercube_vertices": 2**dimensions, "neighboring_points": 3**dimensions - 1}
-    return sizes.get(method)
+    least = 2 if method == "far_apart" else 1  # there are but two directions in one dimension
+    if not least <= dimensions <= MOST_DIMENSIONS:
+        known = f"{least} to {MOST_DIMENSIONS:,}"
+        raise ValueError(f"dimensions of {method} must be {known}, found {dimensions}")
+    if method == "neighboring_points":
+        return 3**dimensions - 1
+    return 2**dimensions if method == "hypercube_vertices" else None
 
 
 def random_vectors(method: str, count: int, dimensions: int, generator: torch.Generator) -> Tensor:

@@ -28,6 +28,7 @@ from itekit.files import (
     DATA,
     RESULTS,
     RUNS,
+    SHIPPED,
     MissingError,
     inside,
     provenance,
@@ -37,7 +38,7 @@ from itekit.files import (
 )
 from itekit.training import FINISHED, Network, Trainer, read_log
 
-CHECKPOINTS, PAPER = DATA / "checkpoints", DATA / "paper.json"
+CHECKPOINTS, PAPER = DATA / "checkpoints", SHIPPED / "paper.json"
 LOG_RECORDS = 200
 
 

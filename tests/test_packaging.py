@@ -1,4 +1,4 @@
-"""The set-up: pins, Binder's copy of them, what is checked before, its stamp, and the doctor."""
+"""The set-up, its checks and its stamp; pins and bounds; the wheel by itself; the doctor."""
 
 import ast
 import json
@@ -9,7 +9,10 @@ import subprocess
 import sys
 import time
 import tomllib
+from http.server import HTTPServer, SimpleHTTPRequestHandler
+from importlib.metadata import distribution
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from packaging.requirements import Requirement
@@ -19,25 +22,34 @@ from itekit import doctor
 from itekit.__main__ import main
 
 ROOT = Path(__file__).parents[1]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = SETTINGS["project"]
+EXTRAS = PROJECT["optional-dependencies"]
 
 
-def requirements(path: Path) -> dict[str, str]:
-    """The requirement lines of a file by name; comments, blanks and options left out."""
-    lines = (re.sub(r"(^|\s)#.*", "", line).strip() for line in path.read_text().splitlines())
-    found = [Requirement(line) for line in lines if line and not line.startswith("-")]
-    assert len({r.name for r in found}) == len(found), f"{path} names a package twice"
-    return {r.name: str(r) for r in found}
+def requirements(lines: list[str]) -> dict[str, Requirement]:
+    """Requirements by name; comments, blanks and the package's own extras left out."""
+    lines = (re.sub(r"(^|\s)#.*", "", line).strip() for line in lines)
+    found = [Requirement(line) for line in lines if line and not line.startswith("itekit")]
+    assert len({r.name for r in found}) == len(found), "a package is named twice"
+    return {r.name: r for r in found}
 
 
-def test_every_direct_dependency_is_pinned_exactly_and_binder_has_the_same_pins():
-    ours, binder = ROOT / "requirements.txt", ROOT / "binder" / "requirements.txt"
-    assert all(re.search(r"==[^*,;]+(;|$)", line) for line in requirements(ours).values())
-    assert requirements(binder) == requirements(ours)
+def test_every_direct_dependency_has_one_pin_that_its_bound_allows():
+    pins = requirements((ROOT / "requirements.txt").read_text().splitlines())
+    bounds = requirements([*PROJECT["dependencies"], *sum(EXTRAS.values(), [])])
+    assert pins.keys() == bounds.keys()
+    for name, pin in pins.items():
+        ((operator, version),) = ((one.operator, one.version) for one in pin.specifier)
+        assert operator == "==" and "*" not in version, name
+        assert bounds[name].specifier.contains(version, prereleases=True), name
+        assert str(bounds[name].marker) == str(pin.marker), name
+    binder = (ROOT / "binder" / "requirements.txt").read_text()
+    assert binder.endswith(f"--extra-index-url {doctor.CPU_BUILDS}\n-r ../requirements.txt\n")
 
 
 def test_python_range_is_the_same_everywhere():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    allowed = SpecifierSet(project["requires-python"])
+    allowed = SpecifierSet(PROJECT["requires-python"])
     inside = [minor for minor in range(6, 20) if f"3.{minor}.0" in allowed]
     assert inside == list(range(doctor.OLDEST[1], doctor.NEWEST[1] + 1))
     said = f"{doctor.OLDEST} <= sys.version_info[:2] <= {doctor.NEWEST}"
@@ -87,6 +99,27 @@ def test_the_set_up_names_all_that_stands_in_its_way(tmp_path, monkeypatch):
     assert len(doctor.setup_problems(str(tmp_path / ".venv"), str(wanted))) == 1  # ensurepip
 
 
+@pytest.mark.skipif(doctor.platform.system() != "Linux", reason="elsewhere there is one build")
+def test_the_small_torch_is_taken_without_a_gpu_where_its_server_answers(tmp_path, monkeypatch):
+    monkeypatch.setattr(doctor, "PATIENCE", 0.2)
+    monkeypatch.setattr(doctor, "has_gpu", lambda: False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "torch").mkdir()
+    with HTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:  # listens, but is mute
+        address = f"http://127.0.0.1:{server.server_port}"
+        started = time.monotonic()
+        options, note = doctor.torch_options("auto", address)
+        assert not options and "is installed" in note and time.monotonic() - started < 5
+        monkeypatch.setattr(doctor, "PATIENCE", 10)
+        Thread(target=server.serve_forever, daemon=True).start()
+        assert doctor.torch_options("auto", address) == (["--extra-index-url", address], None)
+        assert not doctor.torch_options("auto", f"{address}/nothing")[0]
+        monkeypatch.setattr(doctor, "has_gpu", lambda: True)
+        assert doctor.torch_options("auto", address) == ([], None)
+        assert doctor.torch_options("cpu", address)[0] and not doctor.torch_options("cuda")[0]
+        server.shutdown()
+
+
 FAKE_PYTHON = """#!/bin/sh
 echo "$*" >> "{log}"
 case "$*" in
@@ -124,6 +157,91 @@ def test_half_finished_setup_is_taken_up_again_and_a_finished_one_reused(tmp_pat
     later = time.time() + 10
     os.utime(checkout / "requirements.txt", (later, later))
     assert "pip install" in setup()[1], "changed requirements are installed"
+
+
+# The wheel, installed where there is nothing but what it asks for, in an empty folder
+
+
+def needed(name: str, found: set[str]) -> set[str]:
+    """The names of a distribution here and of all that it requires."""
+    if name not in found:
+        found.add(name)
+        for line in distribution(name).requires or ():
+            other = Requirement(line)
+            if not other.marker or other.marker.evaluate({"extra": ""}):
+                needed(other.name, found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """A function that runs a command of an installed wheel in an empty folder, and that folder."""
+    folder = tmp_path_factory.mktemp("wheel")
+    source, site, empty = folder / "source", folder / "site", folder / "empty"
+    empty.mkdir()
+    for name in ("itekit", "data", "notebooks"):  # a build writes beside what it builds
+        shutil.copytree(ROOT / name, source / name)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    pip = [sys.executable, "-m", "pip", "-q", "install", "--disable-pip-version-check"]
+    pip += ["--no-index", "--no-deps", "--no-build-isolation", "--target", site, source]
+    subprocess.run(pip, check=True)
+    names = set()
+    for line in PROJECT["dependencies"]:
+        needed(Requirement(line).name, names)
+    for one in map(distribution, names):
+        for top in {file.parts[0] for file in one.files} - {"..", "__pycache__"}:
+            if not (site / top).exists():
+                (site / top).symlink_to(one.locate_file(top))
+
+    def run(*words: str, **variables) -> tuple[int, str]:
+        env = os.environ | {"PYTHONPATH": str(site), "ITEKIT_SCALE": "smoke"} | variables
+        command = [sys.executable, "-S", *words]  # -S: nothing of this environment
+        done = subprocess.run(command, cwd=empty, env=env, capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+
+    return run, empty, site
+
+
+TRAIN_AND_JUDGE = """
+import sys
+from itekit.__main__ import main
+for command in ("train", "evaluate"):
+    assert main([command, "copying-5-10/proposed", "--threads", "1"]) == 0
+here = {name.split(".")[0] for name in sys.modules}
+assert not here & {"lessons", "pytest", "IPython", "jupyter_client", "plotly", "scipy", "spot"}
+"""
+
+
+def test_an_installed_wheel_trains_and_judges_in_an_empty_folder(installed, tmp_path):
+    run, empty, site = installed
+    carried = {path.name for path in (site / "itekit").rglob("*") if path.suffix != ".py"}
+    assert {"py.typed", "paper.json", "ltl.txt", "propositional.txt"} <= carried
+    assert not any(name.endswith((".safetensors", ".xz", ".lab.json")) for name in carried)
+    assert not (site / "lessons").exists()
+    for root, variables in ((empty, {}), (tmp_path, {"ITEKIT_HOME": str(tmp_path)})):
+        code, said = run("-c", TRAIN_AND_JUDGE, **variables)
+        assert code == 0, said
+        run_name = "copying-5-10-proposed-smoke-s0"
+        assert (root / "runs" / run_name / "model.safetensors").exists()
+        result = json.loads((root / "data" / "results" / f"{run_name}.json").read_text())
+        assert result["result"]["mean_edit_distance"] >= 0
+    assert [path.name for path in sorted(empty.iterdir())] == ["data", "runs"]
+
+
+@pytest.mark.parametrize(
+    ("command", "extra"),
+    [
+        ("evaluate ltl/proposed", "logic"),
+        ("redraw prop/proposed", "logic"),
+        ("generate ltl35", "logic"),
+        ("llm ltl", "llm"),
+        ("run lesson.ipynb", "notebooks"),
+    ],
+)
+def test_what_an_extra_is_missing_for_says_so(installed, command, extra):
+    code, said = installed[0]("-m", "itekit", *command.split())
+    assert code == 2 and f"pip install 'itekit[{extra}]'" in said and "Traceback" not in said
 
 
 def test_doctor_finds_the_required_parts(capsys):

@@ -166,7 +166,9 @@ def test_errors_name_the_method_the_sizes_and_the_remedy():
         random_vectors("neighboring_points", 27, 2, seeded())
     for method, count, dimensions, message in [
         ("cube", 1, 2, "unknown method 'cube': expected one of normal"),
-        ("normal", 1, 0, "dimensions must be 1 or more, found 0"),
+        ("normal", 1, 0, "dimensions of normal must be 1 to 65,536, found 0"),
+        ("far_apart", 3, 1, "dimensions of far_apart must be 2 to 65,536, found 1"),
+        ("neighboring_points", 1, 30_000_000, "must be 1 to 65,536, found 30000000"),  # no 3**d
         ("normal", -1, 2, "count must be 0 or more, found -1"),
     ]:
         with pytest.raises(ValueError, match=message):
