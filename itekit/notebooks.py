@@ -50,6 +50,11 @@ FIGURE = "application/vnd.plotly.v1+json"
 PANEL = "application/vnd.jupyter.widget-view+json"
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 NO_PANEL = "(a panel of controls: run this cell in JupyterLab to use it)"
+# nbconvert's page without what it loads from the net; require.js would hide plotly.js from figures.
+OFFLINE = '{% extends "lab/index.html.j2" %}' + "".join(
+    "{% block html_head_js_" + name + " %}{% endblock %}"
+    for name in ("requirejs", "mathjax", "mermaidjs")
+)
 FOLDER = Path("runs") / "batch"
 THREADS = "OMP_NUM_THREADS"
 KEYS = {"notebook": str, "name": str, "parameters": dict, "grid": dict}
@@ -200,29 +205,52 @@ def tidy(notebook, resources):
         for key in ("execution", "papermill", "ExecuteTime"):
             cell.metadata.pop(key, None)
         for output in cell.get("outputs", []):
-            if output.get("data", {}).pop(PANEL, None):
-                output.data["text/plain"] = NO_PANEL
+            data = output.get("data", {})
+            if data.pop(PANEL, None) or data.get("text/plain") == NO_PANEL:
+                output.data = {"text/plain": NO_PANEL}
     return notebook, resources
 
 
 def draw(notebook, resources):
-    """A preprocessor of nbconvert: plotly's figures as HTML; plotly.js stands in the page once."""
+    """A preprocessor of nbconvert: plotly's figures as HTML; plotly.js stands in the page once.
+
+    Panels that need a kernel become a line of text.
+    """
     from plotly.io import to_html
 
-    library = True
+    library = resources.get("plotly", True)  # as `to_html` wants it for the first figure
     for output in (o for cell in notebook.cells for o in cell.get("outputs", [])):
         if figure := output.get("data", {}).get(FIGURE):
             text = to_html(figure, include_plotlyjs=library, full_html=False, validate=False)
             output.data, library = {"text/html": text}, False
+        if output.get("data", {}).pop(PANEL, None):
+            output.data = {"text/plain": NO_PANEL}
+    notebook.metadata.pop("widgets", None)
     return notebook, resources
 
 
 def write_page(executed: str | Path, page: str | Path) -> Path:
-    """Write an executed notebook as one HTML file by nbconvert; plotly figures stay interactive."""
-    from nbconvert.exporters import HTMLExporter
+    """Write an executed notebook as one HTML file by nbconvert, which needs no network.
 
-    # require.js would hide plotly.js from figures
-    exporter = HTMLExporter(embed_images=True, require_js_url="", preprocessors=[tidy, draw])
+    Plotly figures stay interactive, and formulas become MathML.
+    """
+    from latex2mathml.converter import convert
+    from nbconvert.exporters import HTMLExporter
+    from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+
+    class Renderer(IPythonRenderer):
+        def inline_math(self, body: str) -> str:
+            return convert(body)
+
+        def block_math(self, body: str) -> str:
+            return convert(body, display="block")
+
+    def markdown(source: str) -> str:
+        return MarkdownWithMath(renderer=Renderer(escape=False)).render(source)
+
+    filters = {"markdown2html": markdown}
+    exporter = HTMLExporter(embed_images=True, preprocessors=[draw], filters=filters)
+    exporter.raw_template = OFFLINE
     write_text(page, exporter.from_filename(str(executed))[0])
     return Path(page).absolute()
 

@@ -23,6 +23,8 @@ ROOT = Path(__file__).parents[1]
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 PARAMETERS = 'scale = None  # "smoke", "lab" or "paper"\nseed = 0\nrate = 0.1\ntrain: bool = False'
 TRANSPORT = "import ipykernel\nprint(ipykernel.get_connection_info(unpack=True)['transport'])"
+PANEL = f"""from IPython.display import display
+display({{"text/html": "alive" * 3, "text/plain": {notebooks.NO_PANEL!r}}}, raw=True)"""
 GUARD = "from itekit.notebooks import guard_parameters\nguard_parameters()"
 
 
@@ -156,10 +158,14 @@ def recipe(target: str, **variables: str) -> list[str]:
 
 @pytest.fixture
 def executed(tmp_path):
-    """A notebook whose cell shows a figure, twice, and a panel; and a cell with a solution."""
+    """A notebook whose cell shows a figure, twice, and two panels; and a cell with a solution.
+
+    The second panel needs no kernel.
+    """
     figure = {notebooks.FIGURE: {"data": [{"y": [3, 2, 1], "name": "the-trace"}], "layout": {}}}
     panel = {notebooks.PANEL: {"model_id": "1"}, "text/plain": "VBox(children=())"}
-    outputs = [new_output("display_data", data=data) for data in (figure, figure, panel)]
+    alive = {"text/html": "<p>alive</p>", "text/plain": notebooks.NO_PANEL}
+    outputs = [new_output("display_data", data=data) for data in (figure, figure, panel, alive)]
     path = write(tmp_path / "n.ipynb", "1 + 1", "secret = 42")
     notebook = nbformat.read(path, 4)
     notebook.cells[2].update(outputs=outputs, execution_count=1, metadata={"execution": {"a": "b"}})
@@ -169,13 +175,16 @@ def executed(tmp_path):
     return path
 
 
-def test_a_page_holds_interactive_figures_and_plotly_once(executed, tmp_path):
+def test_a_page_holds_figures_formulas_and_panels_and_loads_nothing(executed, tmp_path):
+    notebook = nbformat.read(executed, 4)
+    notebook.cells[0].source += "\n\nHalf is $\\frac{1}{2}$."
+    nbformat.write(notebook, executed)
     page = notebooks.write_page(executed, tmp_path / "deep" / "n.html").read_text()
     assert page.count("the-trace") == 2 and page.count("plotly.js v") == 1
     assert page.index("plotly.js v") < page.index("Plotly.newPlot(")
-    assert notebooks.NO_PANEL in page and "VBox" not in page
-    loaded = re.findall(r'<script[^>]* src="([^"]+)"', page)
-    assert all("/mathjax/" in address for address in loaded), "a network is for formulas only"
+    assert notebooks.NO_PANEL in page and "VBox" not in page and "<p>alive</p>" in page
+    assert "<mfrac>" in page and "$\\frac" not in page
+    assert not re.findall(r'<(?:script|img|iframe)[^>]* src="(?!data:)|<link', page)
 
 
 def test_student_copies_have_no_outputs_and_no_solutions(executed, tmp_path):
@@ -188,9 +197,10 @@ def test_student_copies_have_no_outputs_and_no_solutions(executed, tmp_path):
 
 
 def test_refresh_keeps_outputs_and_drops_what_changes_without_meaning(tmp_path):
-    path = write(tmp_path / "n.ipynb", "import os\nprint(os.environ['ITEKIT_SCALE'])")
+    path = write(tmp_path / "n.ipynb", "import os\nprint(os.environ['ITEKIT_SCALE'])", PANEL)
     subprocess.run(recipe("refresh", NOTEBOOKS=path), cwd=ROOT, check=True)
     first = path.read_bytes()
+    assert notebooks.NO_PANEL in first.decode() and b"alivealive" not in first
     subprocess.run(recipe("refresh", NOTEBOOKS=path), cwd=ROOT, check=True)
     assert path.read_bytes() == first, "the second time changes nothing"
     notebook = nbformat.read(path, 4)

@@ -5,13 +5,11 @@ import re
 from unittest.mock import Mock
 
 import pytest
-from tiny import tiny_network
 
 from itekit.logic.formulas import MAX_DEPTH
 from itekit.results import load_network
 from itekit.tasks.propositional import check, solve
 from itekit.workers import call
-from lessons import copies as module
 from lessons import panels
 from lessons.lesson_03 import MiddlePanel
 from lessons.lesson_10 import ChangePanel
@@ -21,21 +19,8 @@ from lessons.panels import (
     AskPanel,
     AssignmentExplorer,
     AutomatonExplorer,
-    CopyExplorer,
     TraceExplorer,
 )
-
-
-@pytest.fixture(scope="module")
-def networks():
-    """Untrained networks: what they answer is noise, which is what a panel must cope with."""
-    return {name: tiny_network(f"copying-5-10/{name}") for name in ("plain", "proposed")}
-
-
-@pytest.fixture
-def copying(monkeypatch):
-    """A perfect copier in the place of decoding."""
-    monkeypatch.setattr(module, "copy_strings", lambda network, U, batch: batch.source)
 
 
 @pytest.fixture
@@ -60,40 +45,6 @@ def goes_on(panel, box, wrong, good, message='role="alert"'):
     assert "<b>bold" not in panel.answer.value and panel.picture.outputs == ()
     box.value = good
     assert 'role="alert"' not in panel.answer.value and panel.picture.outputs
-
-
-# copying
-
-
-def test_copy_explorer_answers_every_control(networks, copying):
-    panel = CopyExplorer(networks, "abxy")
-    assert "abxy" in panel.answer.value and "no embedding for" in panel.answer.value
-    first = figure_of(panel)
-    panel.random_draw.value = 3
-    assert figure_of(panel)["layout"]["title"]["text"].endswith("draw 3")
-    assert figure_of(panel)["data"] != first["data"]
-    panel.text.value = "cde"
-    assert "cde" in panel.answer.value and "no embedding" not in panel.answer.value
-    panel.rename.click()
-    renamed = panel.text.value
-    assert renamed != "cde" and renamed in panel.answer.value
-    assert f"c → {renamed[0]}" in panel.answer.value
-    panel.text.value = "ab"
-    assert "Renamed" not in panel.answer.value
-    panel.reset.click()
-    assert panel.text.value == "abxy"
-
-
-def test_copy_explorer_shows_errors_inside_and_goes_on(networks, copying, monkeypatch):
-    panel = CopyExplorer(networks, "abxy")
-    for wrong in ("", "<b>bold</b>", "a" * 61):
-        goes_on(panel, panel.text, wrong, "ab")
-    panel.text.value = "a!b"
-    panel.rename.click()
-    assert 'role="alert"' in panel.answer.value and panel.text.value == "a!b"
-    monkeypatch.setattr(module, "copy_strings", Mock(side_effect=RuntimeError("out of luck")))
-    panel.text.value = "abc"
-    assert "RuntimeError: out of luck" in panel.answer.value
 
 
 # linear temporal logic

@@ -7,14 +7,14 @@ ended when a formula takes too long, so that a panel always answers.
 
 import html
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 
 import ipywidgets as widgets
 import numpy as np
 import plotly.graph_objects as go
 
-from itekit.alpha import Renaming, sample_renamings, used_tokens
+from itekit.alpha import Renaming, sample_renamings
 from itekit.logic.formulas import LANGUAGES, PROPOSITIONAL, Formula, FormulaError, to_prefix
 from itekit.logic.infix import formula_from_text, to_infix, trace_from_text, trace_to_infix
 from itekit.logic.truth_tables import Assignment, parse_assignment
@@ -25,11 +25,9 @@ from itekit.tasks.verdicts import TIME_OUT
 from itekit.training import Network
 from itekit.vocabulary import proposition_names
 from itekit.workers import Pool, call
-from lessons.copies import CopyTable, check_text, copies, rows_in_use
+from lessons.copies import rows_in_use
 from lessons.figures import graph_svg
 from lessons.tables import findings, html_table, values_figure
-
-Networks = Mapping[str, Network]
 
 MOST_TOKENS, MOST_STEPS, MOST_STATES = 80, 30, 25  # of formula, trace and drawn automaton
 CPU_SECONDS = 5.0
@@ -130,44 +128,6 @@ def rows_figure(network: Network, text: str, draw: int = 0) -> go.Figure:
     shared = rows.shape[1] - embedding.d_beta if embedding.kind == "dual_part" else None
     parts = {"shared_dimensions": shared, "first_interchangeable": 2}
     return embedding_matrix(rows, tokens, **parts, title=f"Rows in use, random draw {draw}")
-
-
-class CopyExplorer(Panel):
-    """Type a string, move the random draw, rename at random; see the copies and the rows in use.
-
-    Args:
-        networks: {name: network}; the last one's embedding rows are drawn.
-        text: the first string.
-    """
-
-    def __init__(self, networks: Networks, text: str = "abcfghxyz"):
-        self.networks, self.rng = networks, np.random.default_rng(0)
-        self.text = typed(text, "string", None, "7em")
-        shape = look("random draw", None, "7em")
-        self.random_draw = widgets.IntSlider(0, 0, 9, continuous_update=False, **shape)
-        self.rename = button("Rename at random", "random")
-        self.reset = button("First string", "undo")
-        super().__init__([self.text, self.random_draw, widgets.HBox([self.rename, self.reset])])
-        self.rename.on_click(lambda _: self.safely(self._rename))
-        self.reset.on_click(lambda _: setattr(self.text, "value", text))
-        self.watch(self.text, self.random_draw)
-
-    def _rename(self) -> str:
-        vocabulary = next(iter(self.networks.values())).experiment.test_vocabulary
-        old, names = self.text.value, vocabulary.interchangeable[0]
-        check_text(old, vocabulary)
-        (renaming,) = sample_renamings(used_tokens(old, names), names, 1, self.rng)
-        with self.quietly():
-            self.text.value = renaming(old)
-        return renamed_line(renaming, dict.fromkeys(old)) + self.work()
-
-    def work(self) -> str:
-        text, draw = self.text.value, self.random_draw.value
-        columns = {name: copies(n, [text], draw) for name, n in self.networks.items()}
-        name, network = list(self.networks.items())[-1]
-        alt = f"Embedding rows of the {name} model for {text!r}, random draw {draw}"
-        self.draw(rows_figure(network, text, draw), alt)
-        return CopyTable(columns)._repr_html_()
 
 
 # Linear temporal logic
