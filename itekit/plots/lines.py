@@ -16,7 +16,7 @@ from itekit.plots.show import GREY, look, style
 Rates = Mapping[str, Mapping[int | str, float]]
 PANELS = {"loss": "loss", "scale": "AdaCos scale", "learning_rate": "learning rate"}
 METHODS = ("proposed", "alpha-renaming", "plain", "full-vocabulary", "symbol-invariant")
-METHODS += ("smallest-set",)  # in the order of their colours
+METHODS += ("smallest-set", "converted")  # in the order of their colours
 MOST_POINTS = 800  # a curve; more cannot be told apart on a screen
 
 

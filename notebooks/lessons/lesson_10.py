@@ -1,8 +1,7 @@
-"""Lesson 10: its networks and results, tables, two figures and a panel; and its exercises."""
+"""Lesson 10: its networks and results, two figures, tables and a panel; and its exercises."""
 
-import math
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -10,18 +9,16 @@ from pathlib import Path
 
 import ipywidgets as widgets
 import numpy as np
-import plotly.graph_objects as go
 from IPython.display import Markdown
 from scipy.stats import binomtest
 
 from itekit.datasets.presets import preset
 from itekit.decoding import Solver
-from itekit.evaluation import paired_interval
 from itekit.experiments import experiment
 from itekit.files import MissingError
 from itekit.logic.formulas import parse_prefix
 from itekit.logic.infix import formula_from_text, to_infix
-from itekit.plots import rate_heatmaps, show, style
+from itekit.plots import rate_heatmaps, show
 from itekit.results import (
     RUNS,
     evaluate,
@@ -37,6 +34,7 @@ from itekit.tasks.verdicts import SOLVED
 from itekit.training import Network
 from lessons.exercises import Exercise, many
 from lessons.panels import Panel, look, typed
+from lessons.rates import Counts, Difference, newcombe, points, wilson
 from lessons.tables import html_table
 
 
@@ -79,10 +77,6 @@ def _trained(runs: Runs, name: str) -> Network:
 @cache
 def _evaluated(runs: Runs, name: str) -> dict:
     return evaluate(_trained(runs, name), progress=False)
-
-
-def _wilson(k: int, n: int) -> tuple[float, float]:
-    return binomtest(int(k), int(n)).proportion_ci(method="wilson")
 
 
 def heatmap_panel(result: dict, title: str = "") -> tuple:
@@ -130,13 +124,13 @@ def heatmaps(results: Mapping[str, dict | None], title: str) -> None:
 
 
 def _rate(k: int, n: int) -> str:
-    low, high = _wilson(k, n)
+    low, high = wilson(k, n)
     return f"{k / n:.1%} ({100 * low:.0f} to {100 * high:.0f})"
 
 
 def grid_table(results: Mapping[str, dict | None]) -> Markdown:
     """A row for each network: correct answers with 95 % intervals, and the paper's mean."""
-    head = ["network", "APs of training", "more APs", "more, about some word"]
+    head = ["network", "APs of training", "more APs", "more, without vacuous answers"]
     head, rows = [*head, "mean over cells", "the paper's"], []
     for name, one in results.items():
         cells = ["not run yet", *["–"] * 3]
@@ -146,86 +140,39 @@ def grid_table(results: Mapping[str, dict | None]) -> Markdown:
             cells += [_rate(*counts(one, "solved")["more"]), f"{mean:.1%}"]
         theirs = paper_cell(name, "heatmap-mean-correct")
         rows.append([_variant(name), *cells, "–" if theirs is None else f"{theirs:.1%}"])
-    if name.startswith("prop/"):  # an assignment is never without words
+    if name.startswith("prop/"):  # an assignment is never vacuous
         head, *rows = ([*row[:3], *row[4:]] for row in (head, *rows))
     return Markdown(markdown_table(tuple(head), rows))
+
+
+def grid_rates(results: Mapping[str, dict | None]) -> dict[str, dict[str, Counts]]:
+    """For `show_rates`: right answers with more APs than in training, and with as many."""
+    found = {_variant(name): counts(one) for name, one in results.items() if one}
+    parts = {"more APs than in training": "more", "APs of training": "known"}
+    return {v: {text: rows[key] for text, key in parts.items()} for v, rows in found.items()}
 
 
 # Differences
 
 
-def _points(difference: float, low: float, high: float) -> str:
-    return f"{100 * difference:+.1f} points ({100 * low:+.1f} to {100 * high:+.1f})"
-
-
-def newcombe(k1: int, n1: int, k2: int, n2: int) -> tuple[float, float, float]:
-    """The difference of two rates from different problems, and its 95 % interval."""
-    (low1, high1), (low2, high2), p1, p2 = _wilson(k1, n1), _wilson(k2, n2), k1 / n1, k2 / n2
-    d = p1 - p2
-    return d, d - math.hypot(p1 - low1, high2 - p2), d + math.hypot(high1 - p1, p2 - low2)
+def ahead_by(first: str, second: str, seed: int, row: str = "more") -> Difference:
+    """By how much a run is ahead of another, from the counts of their results."""
+    both = (counts(shipped(name, seed=seed))[row] for name in (first, second))
+    return newcombe(*(number for pair in both for number in pair))
 
 
 def tell_difference(first: dict | None, second: dict | None, row: str = "more") -> None:
     """Print the difference of two results with more APs than in training, from their counts."""
     if first and second:
         found = newcombe(*counts(first)[row], *counts(second)[row])
-        print(f"{first['name']} - {second['name']}: {_points(*found)}")
-
-
-def differences_figure(pairs: Mapping[str, tuple[dict | None, dict | None]], title: str) -> None:
-    """The first result of each pair minus the second, by number of APs, with 95 % intervals."""
-    figure, told = go.Figure(), []
-    looks = zip(("#8A8A8A", "#222222"), ("circle", "square"), strict=True)
-    for (label, (first, second)), (colour, symbol) in zip(pairs.items(), looks, strict=False):
-        if not (first and second):
-            continue
-        rows = [key for key in counts(first) if key.isdigit()]
-        found = [newcombe(*counts(first)[key], *counts(second)[key]) for key in rows]
-        d, low, high = np.array(found).T
-        bars = {"array": high - d, "arrayminus": d - low, "thickness": 2}
-        marker = {"color": colour, "symbol": symbol, "size": 10}
-        figure.add_scatter(x=rows, y=d, error_y=bars, mode="markers", marker=marker, name=label)
-        told.append(f"{label}: " + ", ".join(f"{100 * x:+.1f}" for x in d))
-    figure.add_hline(y=0, line={"color": "#444444", "width": 1.5})
-    figure.update_xaxes(title_text="atomic propositions in the formula", type="category")
-    figure.update_yaxes(title_text="difference of the rates", tickformat="+.0%", dtick=0.05)
-    figure.update_layout(scattermode="group", scattergap=0.75)
-    style(figure, title=title, width=760, height=400, showlegend=True)
-    show(figure, alt=f"{title}. Points by number of APs: {'; '.join(told)}.")
-
-
-# Redraw and verify
-
-
-def redraw_table(runs: Runs, names: Iterable[str], scaled: Iterable[str] = ()) -> Markdown:
-    """Solved problems: one draw, its beams, all draws; CPU time a problem, and that of a solver.
-
-    The time is that of trying until an answer is right, checks included. `scaled`: networks that
-    have been searched with 8 times their logits too.
-    """
-    head = ("network", "problems", "one draw", "its beams", "30 draws, all beams")
-    head, rows = (*head, "ms a problem", "ms of the solver"), []
-    found = {name: runs.redraw(name) for name in names}
-    found |= {f"{name}, 8 × logits": runs.redraw(name, "redraw-scale8") for name in scaled}
-    for name, one in found.items():
-        if not one:
-            rows.append([name, "not run yet", *["–"] * 5])
-            continue
-        for part, where in (("test", "as trained"), ("generalization", "the grid")):
-            n, seconds = one[part]["samples"]["all"], one[part]["cpu_seconds"]
-            best, beams = (one[part][key]["all"] for key in ("solved", "solved_beams"))
-            rates = [_rate(round(rate * n), n) for rate in (best[0], beams[0], beams[-1])]
-            tries = 1 + sum(1 - rate for rate in beams[:-1])
-            times = 1000 * tries * seconds["try"], 1000 * seconds["solver"]
-            rows.append([name, where, *rates, f"{times[0]:.1f}", f"{times[1]:.2f}"])
-    return Markdown(markdown_table(head, rows))
+        print(f"{first['name']} - {second['name']}: {points(*found)}")
 
 
 # Changes that keep the meaning, and formulas that people wrote
 
 
 def solves(formula: str, answer: str) -> bool:
-    """Whether an answer is right, and about some word."""
+    """Whether an answer is right, and not vacuous."""
     return check(formula, answer) in SOLVED
 
 
@@ -256,42 +203,17 @@ class ChangePanel(Panel):
         return html_table(table)
 
 
-def written(runs: Runs, name: str) -> dict[str, tuple[int, int]]:
-    """Formula -> the try that solved it, by the best beam and by any; 0 for none."""
-    found = runs.redraw(name, "patterns")
-    rows = found["patterns"]["formulas"] if found else []
-    return {formula: (best, any_beam) for formula, best, any_beam in rows}
-
-
-def written_table(runs: Runs, names: Sequence[str]) -> Markdown:
-    """Solved formulas with 95 % intervals; one answer beside the first network's, same problems."""
-    head = ("network", "one answer", "ten tries, three beams each", "one answer − first row")
-    rows, first = [], None
-    for name in names:
-        if not (tried := written(runs, name)):
-            continue
-        one = np.array([best == 1 for best, _ in tried.values()])
-        ten = sum(any_beam > 0 for _, any_beam in tried.values())
-        beside = "–" if first is None else _points(*paired_interval(one, first))
-        first = one if first is None else first
-        rates = _rate(one.sum(), len(one)), _rate(ten, len(one))
-        rows.append([name.removeprefix("ltl/"), *rates, beside])
-    return Markdown(markdown_table(head, rows))
-
-
-def written_by(runs: Runs, names: Iterable[str], group: Callable[[str], str]) -> Markdown:
-    """Formulas that one answer solves, by what `group` says of them."""
-    head, rows = (), []
-    for name in names:
-        if tried := written(runs, name):
-            parts = {}
-            for formula, (best, _) in tried.items():
-                parts.setdefault(group(formula), []).append(best == 1)
-            keys = sorted(parts)
-            head = ("network", *(f"{k}: {len(parts[k])} formulas" for k in keys))
-            rates = (_rate(sum(parts[k]), len(parts[k])) for k in keys)
-            rows.append([name.removeprefix("ltl/"), *rates])
-    return Markdown(markdown_table(head, rows))
+def written_rates(runs: Runs, names: Iterable[str]) -> dict[str, dict[str, Counts]]:
+    """For `show_rates`: formulas that people wrote, solved by one answer and by ten tries."""
+    found = {name: runs.redraw(name, "patterns") for name in names}
+    tries = {n: one["patterns"]["formulas"] for n, one in found.items() if one}
+    return {
+        name.removeprefix("ltl/"): {
+            "one answer": (sum(best == 1 for _, best, _ in rows), len(rows)),
+            "ten tries, three beams each": (sum(beam > 0 for *_, beam in rows), len(rows)),
+        }
+        for name, rows in tries.items()
+    }
 
 
 # Exercises
@@ -366,7 +288,7 @@ check_ahead = Exercise(
 check_ahead.mistakes = {
     lambda results: _pairs(results, lambda k, n, j, m: k / n > j / m): "the higher rate wins, "
     "whatever chance can do. Ask whether the interval of the difference lies above 0.",
-    lambda results: _pairs(results, lambda *r: _wilson(*r[:2])[0] > _wilson(*r[2:])[1]): (
+    lambda results: _pairs(results, lambda *r: wilson(*r[:2])[0] > wilson(*r[2:])[1]): (
         "intervals of single rates may overlap and the difference be real: use its own interval."
     ),
 }
