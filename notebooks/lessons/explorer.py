@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from itekit.alpha import Renaming
-from itekit.model import Transformer
+from itekit.model import Transformer, rotate
 from itekit.plots import embedding_matrix, light_rows
 from itekit.tasks.verdicts import (
     CORRECT,
@@ -200,14 +200,15 @@ def answer_attention(
     found = []
 
     def keep(cross, given, _output) -> None:
-        x, layout, (keys, _values), bias = given
-        (query,) = cross.split(cross.query(x), layout, "q")
-        weights = torch.softmax(query @ keys.transpose(-1, -2) + bias, dim=-1)
-        found.append(weights.mean(0)[..., : source.shape[1]])  # over streams, if there are any
+        x, rotation, (keys, _values), bias = given
+        (query,) = cross.split(cross.query(x), 1)
+        query = rotate(query, rotation) * query.shape[-1] ** -0.5
+        weights = torch.softmax(query @ keys.mT + bias, dim=-1)
+        found.append(weights.mean(0))  # over streams, if there are any
 
     hooks = [layer.cross.register_forward_hook(keep) for layer in model.decoder]
     try:
-        model.decode(U, inputs, model.layout(inputs != 0), model.encode(U, source))
+        model.decode(U, inputs, model.encode(U, source))
     finally:
         for hook in hooks:
             hook.remove()

@@ -8,7 +8,6 @@ import ipywidgets as widgets
 import numpy as np
 import plotly.graph_objects as go
 import torch
-from itekit.fast import Dropout
 from torch.nn.functional import cosine_similarity, cross_entropy, normalize
 
 from itekit.data import CopyingStream
@@ -96,8 +95,10 @@ def short_run(
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(step, steps, peak, warmup or steps // 5)
         U = network.embedding.matrix(base.vocabulary, seeded(seed, 1, step))
-        dropout = Dropout(0.1, seeded(seed, 2, step))
-        logits, targets = network.logits(U, stream.batch(step), dropout)
+        torch.manual_seed(step)  # of dropout
+        batch = stream.batch(step)
+        real = batch.target != 0
+        logits, targets = network.logits(U, batch)[real], batch.target[real]
         loss = network.loss(logits, targets)
         optimizer.zero_grad()
         loss.backward()

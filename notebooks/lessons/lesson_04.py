@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from itekit.logic.formulas import parse_prefix
-from itekit.model import rope_table, rotate
+from itekit.model import rope_factors, rotate
 from itekit.plots import AMOUNTS, COLOURS, colour_bar, style
 from lessons.exercises import Exercise, many, random_formula, random_tensor
 from lessons.panels import Panel, look
@@ -106,8 +106,7 @@ def _halves_to_neighbours(d):
 
 
 def _rope(x, base, sign=1):
-    table = rope_table(len(x), x.shape[1], x.device, base)
-    return rotate(x, table if sign == 1 else table.conj())
+    return rotate(x, rope_factors(sign * torch.arange(len(x)), x.shape[1], base))
 
 
 def _rope_halves(x, base, sign=1, start=0):

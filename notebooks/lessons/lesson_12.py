@@ -62,7 +62,7 @@ def with_aps(name: str, size: str, names: Sequence[str], k: int, most: int) -> l
 def scores(solver: Solver, formula: str, label: str, U: torch.Tensor) -> torch.Tensor:
     """The score of each next token while the network writes a label, with the matrix U: [T, V]."""
     some = problems(solver.experiment, [(formula, label)], solver.vocabulary)
-    found = solver.network.logits(U, some.batch(np.array([0])))[0]
+    (found,) = solver.network.logits(U, some.batch(np.array([0])))
     return found.nan_to_num(neginf=0)  # of tokens that never come
 
 

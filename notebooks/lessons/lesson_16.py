@@ -78,7 +78,7 @@ def largest_difference(network: Network, formula: str, renaming: dict[str, str])
         batch = problems(network.experiment, [(text, "1")], vocabulary).batch(
             torch.arange(1).numpy()
         )
-        scores.append(network.logits(U, batch)[0][0])
+        scores.append(network.logits(U, batch)[0, 0])
     moved = [vocabulary.tokens.index(renaming.get(token, token)) for token in vocabulary.tokens]
     finite = scores[0].isfinite()
     return (scores[0] - scores[1][moved])[finite].abs().max().item()
