@@ -99,7 +99,7 @@ def test_the_weights_are_those_that_the_layer_mixed_with(name):
     S, T, config = len(problem) + 1, len(answer) + 1, model.config
     assert weights.shape == (config.layers, config.heads, T, S)
     assert torch.allclose(weights.sum(-1), torch.ones(weights.shape[:-1]), atol=1e-5)
-    for found, (cross, (_x, _rotation, (_keys, values), _bias), output) in zip(weights, seen, strict=True):
+    for found, (cross, (*_, (_, values), _), output) in zip(weights, seen, strict=True):
         mixed = (found[None] @ values).transpose(1, 2).flatten(2)
         with torch.no_grad():
             assert torch.allclose(cross.output(mixed), output, atol=1e-6)
