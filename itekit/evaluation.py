@@ -39,10 +39,10 @@ from itekit.data import Batch, Pair, copying_batch
 from itekit.datasets.sets import read_set
 from itekit.decoding import TEST_SEED, Solver, copy_strings
 from itekit.files import read_json, write_json
+from itekit.network import Network
 from itekit.random_vectors import seeded
 from itekit.tasks.copying import edit_distances
 from itekit.tasks.verdicts import EXACT, GOOD, INVALID, SOLVED, VERDICTS
-from itekit.training import Network
 from itekit.vocabulary import Vocabulary, logic_vocabulary
 from itekit.workers import check_all
 

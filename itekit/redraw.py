@@ -22,8 +22,8 @@ from itekit.datasets.sets import read_set
 from itekit.decoding import END, TEST_SEED, Solver, copy_strings, greedy
 from itekit.evaluation import COPIED, judge, propositions
 from itekit.experiments import CopyingExperiment
+from itekit.network import Network
 from itekit.random_vectors import seeded
-from itekit.training import Network
 from itekit.workers import call
 
 AVERAGED = (1, 3, 10)  # draws that are averaged

@@ -1,17 +1,14 @@
-"""Networks and their training: logged, validated, checkpointed, and resumed exactly.
+"""Training: logged, validated, checkpointed, and resumed exactly.
 
-A network is a maker of U, a transformer and a loss, made for one experiment. Everything random in
-step t comes from generators seeded by (seed, purpose, t): 0 weights, 1 the random part of U, 2
-dropout, 3 validation, 4 randomized positions; `data` has its own for the batch. So a resumed run
-gives the same losses as one that was never interrupted, and a checkpoint needs no generator state.
-Optimiser: AdamW (Loshchilov and Hutter 2019), betas 0.9 and 0.95, weight decay 0.1 except on biases
-and layer norms, linear warm-up, cosine to zero.
+Everything random in step t comes from generators seeded by (seed, purpose, t): 1 the random part of
+U, 2 dropout, 3 validation, 4 randomized positions (0 are the weights; `data` has its own for the
+batch). So a resumed run gives the same losses as one that was never interrupted, and a checkpoint
+needs no generator state. Optimiser: AdamW (Loshchilov and Hutter 2019), betas 0.9 and 0.95, weight
+decay 0.1 except on biases and layer norms, linear warm-up, cosine to zero.
 
 On a CPU the step runs in float32, or in bfloat16 where asked (`torch.autocast`). On a GPU it runs
 in bfloat16, compiled where the machine has a C compiler (`torch.compile`), in batches padded to
 few lengths, and never waits for the GPU between two records of the log.
-
-Shape letters: B batch, V vocabulary, D model, N tokens.
 """
 
 import json
@@ -21,7 +18,6 @@ import signal
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -31,170 +27,27 @@ from torch.nn.utils import clip_grad_norm_
 from tqdm.auto import tqdm
 
 from itekit import files
-from itekit.checkpoints import (
-    CheckpointError,
-    check_tensors,
-    load_optimizer,
-    optimizer_tensors,
-    parameters,
-    read_checkpoint,
-    read_settings,
-    save_checkpoint,
-)
-from itekit.data import Batch, copying_batch, stream
+from itekit.data import copying_batch, stream
 from itekit.decoding import copy_strings
 from itekit.experiments import CopyingExperiment, Experiment
 from itekit.files import LOG, read_log
-from itekit.losses import make_loss
-from itekit.model import Transformer
+from itekit.network import CheckpointError, Network, check_tensors, read_checkpoint, read_settings
 from itekit.random_vectors import seeded
 from itekit.tasks.copying import edit_distances
 from itekit.vocabulary import Vocabulary
 
+STATE = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps for each parameter
 CHECKPOINT, FINISHED = "checkpoint.safetensors", "model.safetensors"
 PRECISIONS = ("float32", "bfloat16")
 LENGTHS = 8  # lengths are rounded up to a multiple where the model is compiled
 CHECKPOINT_SECONDS = 600  # the longest that a run goes on without a checkpoint
 START = {"loss": 0.0, "tokens": 0, "seconds": 0.0}  # of what the log's next record is about
 VALIDATION_SEED = 1_000_033  # not the test's, so that no choice is ever made on test strings
-
-
-# What an experiment's seed is used for: one stream of random numbers for each.
-WEIGHTS, RANDOM_PARTS, DROPOUT, VALIDATION, POSITIONS = range(5)
+RANDOM_PARTS, DROPOUT, VALIDATION, POSITIONS = range(1, 5)  # purposes of random numbers
 
 
 class TrainingDivergedError(RuntimeError):
     """The loss or a weight is not finite; the message says where, and the last good checkpoint."""
-
-
-class Network(nn.Module):
-    """What is trained, saved and evaluated together, untrained at first.
-
-    Args:
-        experiment: the settings from which the parts are built; its seed decides the weights.
-
-    Attributes:
-        embedding, model, loss: the maker of U; the transformer; cross-entropy or AdaCos.
-        trained: what is known about the training: steps, seconds, versions, hardware, command.
-    """
-
-    def __init__(self, experiment: Experiment):
-        super().__init__()
-        self.experiment, self.trained = experiment, {}
-        with torch.random.fork_rng(devices=[]):
-            weights = seeded(experiment.seed, WEIGHTS)
-            torch.random.default_generator.manual_seed(weights.initial_seed())
-            self.embedding = experiment.embedding.build(
-                experiment.vocabulary, experiment.test_vocabulary, experiment.model.d_model
-            )
-            self.model = self._transformer()
-        self.loss = make_loss(experiment.loss, len(experiment.vocabulary))
-
-    def _transformer(self) -> Transformer:
-        made = self.experiment.model, self.experiment.operands
-        if not self.experiment.model.aggregation:
-            return Transformer(*made)
-        from itekit.invariant import SymbolInvariantTransformer
-
-        return SymbolInvariantTransformer(*made, self.experiment.vocabulary.learned_count)
-
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return next(self.model.parameters()).device
-
-    def logits(self, U: Tensor, batch: Batch) -> Tensor:
-        """Logits [B, T, V] of the tokens of a batch's target."""
-        return self.model(U, batch.source, batch.inputs, batch.positions)
-
-    def batch_loss(self, batch: Batch, generator: torch.Generator) -> Tensor:
-        """Loss of a batch over the training vocabulary, with U drawn from `generator`."""
-        count = {"count": len(batch.source)} if self.experiment.per_sample else {}
-        U = self.embedding.matrix(self.experiment.vocabulary, generator, **count)
-        return self.loss(self.logits(U, batch), batch.target)
-
-    @torch.no_grad()
-    def matrix(self, vocabulary: Vocabulary, generator: torch.Generator) -> Tensor:
-        """U [V, D] for evaluation on `vocabulary`."""
-        return self.embedding.matrix(vocabulary, generator)
-
-    def with_experiment(self, experiment: Experiment) -> "Network":
-        """The same weights under other settings, in evaluation mode, on the same device."""
-        other = Network(experiment).to(self.device)
-        other.load_state_dict(self.state_dict())
-        other.trained = self.trained
-        return other.eval()
-
-    def begin_as(self, other: "Network") -> None:
-        """Take the weights of a network of the same sizes.
-
-        A symbol-invariant network can begin as an ordinary one: the first of its interchangeable
-        rows becomes *actual*, the second *placeholder*, and streams do not look at one another yet.
-        """
-        weights = other.state_dict()
-        if self.experiment.model.aggregation and not other.experiment.model.aggregation:
-            rows = len(self.embedding.learned)
-            weights["embedding.learned"] = weights["embedding.learned"][:rows]
-            self.load_state_dict(self.state_dict() | weights)
-            self.model.keep_apart()
-        else:
-            self.load_state_dict(weights)
-
-    def with_rope_base(self, base: float) -> "Network":
-        """The same weights with another base of RoPE, likewise."""
-        return self.with_experiment(self.experiment.with_rope_base(base))
-
-    def with_search(self, search: str) -> "Network":
-        """The same weights with another search of copies (see `CopyingExperiment`), likewise.
-
-        Raises:
-            ValueError: an unknown search, or the task is not copying.
-        """
-        if not isinstance(self.experiment, CopyingExperiment):
-            raise ValueError(f"{self.experiment.name} is not about copying: it has no other search")
-        return self.with_experiment(replace(self.experiment, search=search))
-
-    def save(self, path: Path, extra: dict | None = None, tensors=None, dtype=None) -> None:
-        """Write a checkpoint, atomically.
-
-        Args:
-            extra, tensors: further metadata and tensors.
-            dtype: what the weights are rounded to; default: nothing.
-        """
-        weights = {k: v.to(dtype or v.dtype) for k, v in self.state_dict().items()}
-        metadata = {"experiment": self.experiment.to_json(), "trained": self.trained}
-        save_checkpoint(path, weights | (tensors or {}), metadata | (extra or {}))
-
-    @classmethod
-    def load(cls, path: Path, experiment: Experiment | None = None) -> "Network":
-        """Read a checkpoint, in evaluation mode.
-
-        Args:
-            experiment: what the checkpoint is expected to be of, the evaluation's settings
-                left aside; by default whatever it says. For a task of your own it is needed.
-
-        Raises:
-            CheckpointError: missing, damaged, of other settings than expected, or with weights
-                that are not finite.
-        """
-        tensors, metadata = read_checkpoint(path)
-        settings = read_settings(path, metadata, experiment)
-        with torch.device("meta"):  # nothing is allocated before sizes are compared
-            sizes = cls(settings).state_dict()
-        check_tensors(path, sizes, _weights(tensors))
-        network = cls(settings)
-        network.fill(path, tensors)
-        network.trained = metadata.get("trained", {})
-        return network.eval()
-
-    def fill(self, path: Path, tensors: dict[str, Tensor]) -> None:
-        """Take the weights from a checkpoint's tensors; CheckpointError names one that is wrong."""
-        check_tensors(path, self.state_dict(), _weights(tensors))
-        self.load_state_dict(_weights(tensors))
-
-
-def _weights(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name: x for name, x in tensors.items() if not name.startswith("optimizer.")}
 
 
 def learning_rate(step: int, steps: int, peak: float, warmup: int) -> float:
@@ -213,6 +66,33 @@ def adamw(module: nn.Module, peak: float) -> torch.optim.AdamW:
         {"params": [p for p in trained if p.dim() <= 1], "weight_decay": 0.0},
     ]
     return torch.optim.AdamW(groups, lr=peak, betas=(0.9, 0.95), eps=1e-8, fused=True)
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimiser's state as tensors under the names "optimizer.NUMBER.KEY"."""
+    return {
+        f"optimizer.{i}.{key}": optimizer.state[p][key]
+        for i, p in enumerate(parameters(optimizer))
+        for key in STATE
+    }
+
+
+def load_optimizer(path: Path, optimizer: torch.optim.Optimizer, tensors: dict) -> None:
+    """Put back what `optimizer_tensors` gave; CheckpointError names a tensor that is wrong."""
+    found = {name: x for name, x in tensors.items() if name.startswith("optimizer.")}
+    expected = {
+        f"optimizer.{i}.{key}": torch.zeros(()) if key == "step" else p
+        for i, p in enumerate(parameters(optimizer))
+        for key in STATE
+    }
+    check_tensors(path, expected, found)
+    for i, p in enumerate(parameters(optimizer)):
+        optimizer.state[p] = {k: found[f"optimizer.{i}.{k}"].to(p.device) for k in STATE}
+
+
+def parameters(optimizer: torch.optim.Optimizer) -> list[nn.Parameter]:
+    """All trained parameters, in the order of the optimiser."""
+    return [p for group in optimizer.param_groups for p in group["params"]]
 
 
 @contextmanager

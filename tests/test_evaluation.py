@@ -21,13 +21,13 @@ from itekit.evaluation import (
     judge,
     paired_interval,
 )
+from itekit.network import Network
 from itekit.results import evaluate
 from itekit.tasks.copying import EvaluationGrid
 from itekit.tasks.ltl import check as check_ltl
 from itekit.tasks.ltl import solve as solve_ltl
 from itekit.tasks.propositional import solve as solve_propositional
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID, VACUOUS
-from itekit.training import Network
 
 # Copying
 

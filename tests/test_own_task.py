@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from itekit.checkpoints import CheckpointError
 from itekit.decoding import Solver
 from itekit.embeddings import EmbeddingConfig
 from itekit.experiments import TrainingConfig
 from itekit.files import read_log
 from itekit.model import ModelConfig
+from itekit.network import CheckpointError
 from itekit.training import Network, Trainer
 
 PATH = Path(__file__).parents[1] / "notebooks" / "15_your_own_task.ipynb"

@@ -14,12 +14,12 @@ import distributed
 import numpy as np
 import pytest
 
-from itekit import search as module
 from itekit.__main__ import main
 from itekit.experiments import SCALES, EvaluationGrid, TrainingConfig
 from itekit.files import command, locked
 from itekit.results import load_result, paper_table
-from itekit.search import (
+from itekit.tasks import search as module
+from itekit.tasks.search import (
     Setting,
     load_search,
     missing,

@@ -15,11 +15,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from tiny import mixed_batch, seeded, tiny_experiment, tiny_logic_network, tiny_network
 
-from itekit import checkpoints, files, training
-from itekit.checkpoints import CheckpointError, read_checkpoint, save_checkpoint
+from itekit import files, network, training
 from itekit.data import Batch, stream
 from itekit.embeddings import EmbeddingConfig
 from itekit.names import VARIANTS
+from itekit.network import CheckpointError, read_checkpoint, save_checkpoint
 from itekit.results import CHECKPOINTS
 from itekit.tasks.copying import CopyingData
 from itekit.training import (
@@ -282,7 +282,7 @@ def test_a_failed_write_keeps_the_checkpoint_before(tmp_path, monkeypatch, error
         Path(path).write_bytes(b"half")
         raise error
 
-    monkeypatch.setattr(checkpoints, "save_file", half)
+    monkeypatch.setattr(network, "save_file", half)
     with pytest.raises(OSError if message else KeyboardInterrupt, match=message):
         trainer.run(progress=False)
     monkeypatch.undo()

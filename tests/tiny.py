@@ -7,8 +7,8 @@ import torch
 
 from itekit.data import Batch, copying_batch
 from itekit.experiments import CopyingExperiment, LogicExperiment, experiment
+from itekit.network import Network
 from itekit.tasks.copying import CopyingData
-from itekit.training import Network
 
 
 def tiny_experiment(

@@ -15,7 +15,7 @@ from rapidfuzz.distance import Levenshtein
 from itekit.data import Batch, encode_texts
 from itekit.decoding import END, copy_strings
 from itekit.evaluation import GridEvaluation
-from itekit.training import Network
+from itekit.network import Network
 from itekit.vocabulary import Vocabulary
 from lessons.tables import html_table
 

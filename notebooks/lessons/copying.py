@@ -13,8 +13,8 @@ from uuid import uuid4
 import numpy as np
 
 from itekit.evaluation import GridEvaluation
+from itekit.network import Network
 from itekit.notebooks import NO_PANEL
-from itekit.training import Network
 
 SCRIPT = Path(__file__).with_name("copy_network.js")
 DRAWS = 10

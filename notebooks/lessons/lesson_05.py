@@ -12,6 +12,7 @@ from rapidfuzz.distance import OSA, Levenshtein
 from torch.nn.functional import normalize
 
 from itekit.experiments import from_json
+from itekit.network import Network
 from itekit.plots import COLOURS, edit_distance_heatmaps, show, style
 from itekit.plots.show import BELOW, WIDEST
 from itekit.results import (
@@ -23,7 +24,6 @@ from itekit.results import (
     our_value,
     paper_value,
 )
-from itekit.training import Network
 from lessons.copies import copies
 from lessons.exercises import Exercise, many, random_tensor
 from lessons.lesson_03 import as_it_is, matrix

@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 from scipy.stats import binomtest
 
 from itekit.decoding import Solver
+from itekit.network import Network
 from itekit.plots import COLOURS, show, style
-from itekit.training import Network
 from lessons.exercises import Exercise, many
 from lessons.panels import Panel, look, typed
 from lessons.subjects import Judge, LogicSubject

@@ -14,6 +14,7 @@ from itekit.decoding import Solver
 from itekit.logic import truth_tables
 from itekit.logic.formulas import PROPOSITIONAL, to_prefix
 from itekit.logic.infix import formula_from_text
+from itekit.network import Network
 from itekit.plots import COLOURS, rates_with_intervals, show, style
 from itekit.plots.lines import METHODS
 from itekit.plots.show import look as look_of
@@ -28,7 +29,6 @@ from itekit.results import (
 )
 from itekit.tasks.propositional import check, solve
 from itekit.tasks.verdicts import GOOD
-from itekit.training import Network
 from lessons.exercises import Exercise, many, random_formula
 from lessons.panels import Panel, look, typed
 from lessons.tables import html_table

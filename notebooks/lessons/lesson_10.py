@@ -18,6 +18,7 @@ from itekit.experiments import experiment
 from itekit.files import MissingError
 from itekit.logic.formulas import parse_prefix
 from itekit.logic.infix import formula_from_text, to_infix
+from itekit.network import Network
 from itekit.plots import rate_heatmaps, show
 from itekit.results import (
     RUNS,
@@ -31,7 +32,6 @@ from itekit.results import (
 )
 from itekit.tasks.ltl import check
 from itekit.tasks.verdicts import SOLVED
-from itekit.training import Network
 from lessons.exercises import Exercise, many
 from lessons.panels import Panel, look, typed
 from lessons.rates import Counts, Difference, newcombe, points, wilson

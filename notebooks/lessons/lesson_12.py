@@ -15,10 +15,10 @@ from itekit.data import problems
 from itekit.datasets.sets import read_set
 from itekit.decoding import Solver
 from itekit.experiments import experiment
+from itekit.network import Network
 from itekit.plots import COLOURS, SYMBOLS, show, style
 from itekit.plots.show import GREY, GRID
 from itekit.results import load_network, load_result, markdown_table, our_rate, paper_cell, shipped
-from itekit.training import Network
 from lessons.exercises import Exercise, many, one_by_one, replaced
 from lessons.panels import Panel, look
 

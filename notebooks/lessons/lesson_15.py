@@ -1,4 +1,4 @@
-"""Lesson 15: a panel on terms, and exercises; what serves any task is in `itekit.own_task`."""
+"""Lesson 15: a panel on terms, and exercises; what serves any task is in `itekit.tasks.own`."""
 
 import html
 import random
@@ -8,7 +8,7 @@ import ipywidgets as widgets
 import numpy as np
 
 from itekit.alpha import canonical, sample_renamings, used_tokens
-from itekit.own_task import audit, split  # noqa: F401 (for the notebook)
+from itekit.tasks.own import audit, split  # noqa: F401 (for the notebook)
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT
 from lessons.exercises import Exercise, many, one_by_one, replaced
 from lessons.panels import Panel, button, typed

@@ -15,12 +15,12 @@ from itekit.experiments import experiment
 from itekit.logic.infix import formula_from_text
 from itekit.names import NAMES as EXPERIMENTS
 from itekit.names import NAMES_AXIS
+from itekit.network import Network
 from itekit.plots import rates_with_intervals, show, style
 from itekit.plots.lines import METHODS
 from itekit.plots.show import look
 from itekit.random_vectors import seeded
 from itekit.results import load_network, results, shipped
-from itekit.training import Network
 from itekit.vocabulary import ltl_vocabulary
 from lessons.exercises import Exercise, many, random_formula
 from lessons.panels import Panel, typed

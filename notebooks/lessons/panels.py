@@ -18,11 +18,11 @@ from itekit.alpha import Renaming, sample_renamings
 from itekit.logic.formulas import LANGUAGES, PROPOSITIONAL, Formula, FormulaError, to_prefix
 from itekit.logic.infix import formula_from_text, to_infix, trace_from_text, trace_to_infix
 from itekit.logic.truth_tables import Assignment, parse_assignment
+from itekit.network import Network
 from itekit.plots import embedding_matrix, lasso_figure, mime_bundle
 from itekit.plots.trees import MOST_NODES
 from itekit.tasks.propositional import solve
 from itekit.tasks.verdicts import TIME_OUT
-from itekit.training import Network
 from itekit.vocabulary import proposition_names
 from itekit.workers import Pool, call
 from lessons.copies import rows_in_use

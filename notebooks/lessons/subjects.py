@@ -35,13 +35,13 @@ from itekit.logic.infix import formula_from_text, to_infix, trace_to_infix
 from itekit.logic.traces import parse_trace
 from itekit.logic.truth_tables import parse_assignment
 from itekit.names import NAMES
+from itekit.network import Network
 from itekit.random_vectors import seeded
 from itekit.redraw import Retries
 from itekit.results import checkpoint_path
 from itekit.tasks.copying import strings_with_unique
 from itekit.tasks.propositional import form
 from itekit.tasks.verdicts import EXACT, INCORRECT, SOLVED, TIME_OUT
-from itekit.training import Network
 from itekit.workers import Pool, call
 from lessons.copies import LONGEST, check_text, copies
 

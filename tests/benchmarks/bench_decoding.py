@@ -25,10 +25,10 @@ from itekit.datasets.candidates import random_formulas
 from itekit.experiments import experiment
 from itekit.logic.formulas import LTL
 from itekit.model import Layout
+from itekit.network import Network
 from itekit.random_vectors import seeded
 from itekit.results import load_network
 from itekit.tasks.copying import CopyingData
-from itekit.training import Network
 
 ROWS = {"greedy": 512, "beam 3": 96}
 

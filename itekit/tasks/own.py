@@ -12,9 +12,9 @@ import numpy as np
 import torch
 
 from itekit.alpha import renamed_among, sample_renamings, used_tokens
+from itekit.network import Network
 from itekit.random_vectors import seeded
 from itekit.tasks.verdicts import EXACT
-from itekit.training import Network
 
 
 def split(pairs, form, count: int, most: int):

@@ -1,0 +1,227 @@
+"""Networks: what is trained, saved, loaded and evaluated together, for one experiment.
+
+A network is a maker of U, a transformer and a loss. It is saved as safetensors: every tensor under
+a dotted name ("model.encoder.0...", "embedding.learned", "loss.scale") and one metadata entry,
+"itekit", with JSON that says what the run was. Nothing is ever pickled.
+
+Shape letters: B batch, T target length, V vocabulary, D model.
+"""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from itekit.data import Batch
+from itekit.experiments import CopyingExperiment, Experiment, from_json
+from itekit.files import atomic_path
+from itekit.losses import make_loss
+from itekit.model import Transformer
+from itekit.random_vectors import seeded
+from itekit.vocabulary import Vocabulary
+
+FORMAT = 1  # of checkpoints
+
+
+class Network(nn.Module):
+    """What is trained, saved and evaluated together, untrained at first.
+
+    Args:
+        experiment: the settings from which the parts are built; its seed decides the weights.
+
+    Attributes:
+        embedding, model, loss: the maker of U; the transformer; cross-entropy or AdaCos.
+        trained: what is known about the training: steps, seconds, versions, hardware, command.
+    """
+
+    def __init__(self, experiment: Experiment):
+        super().__init__()
+        self.experiment, self.trained = experiment, {}
+        with torch.random.fork_rng(devices=[]):
+            weights = seeded(experiment.seed, 0)
+            torch.random.default_generator.manual_seed(weights.initial_seed())
+            self.embedding = experiment.embedding.build(
+                experiment.vocabulary, experiment.test_vocabulary, experiment.model.d_model
+            )
+            self.model = self._transformer()
+        self.loss = make_loss(experiment.loss, len(experiment.vocabulary))
+
+    def _transformer(self) -> Transformer:
+        made = self.experiment.model, self.experiment.operands
+        if not self.experiment.model.aggregation:
+            return Transformer(*made)
+        from itekit.invariant import SymbolInvariantTransformer
+
+        return SymbolInvariantTransformer(*made, self.experiment.vocabulary.learned_count)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.model.parameters()).device
+
+    def logits(self, U: Tensor, batch: Batch) -> Tensor:
+        """Logits [B, T, V] of the tokens of a batch's target."""
+        return self.model(U, batch.source, batch.inputs, batch.positions)
+
+    def batch_loss(self, batch: Batch, generator: torch.Generator) -> Tensor:
+        """Loss of a batch over the training vocabulary, with U drawn from `generator`."""
+        count = {"count": len(batch.source)} if self.experiment.per_sample else {}
+        U = self.embedding.matrix(self.experiment.vocabulary, generator, **count)
+        return self.loss(self.logits(U, batch), batch.target)
+
+    @torch.no_grad()
+    def matrix(self, vocabulary: Vocabulary, generator: torch.Generator) -> Tensor:
+        """U [V, D] for evaluation on `vocabulary`."""
+        return self.embedding.matrix(vocabulary, generator)
+
+    def with_experiment(self, experiment: Experiment) -> "Network":
+        """The same weights under other settings, in evaluation mode, on the same device."""
+        other = Network(experiment).to(self.device)
+        other.load_state_dict(self.state_dict())
+        other.trained = self.trained
+        return other.eval()
+
+    def begin_as(self, other: "Network") -> None:
+        """Take the weights of a network of the same sizes.
+
+        A symbol-invariant network can begin as an ordinary one: the first of its interchangeable
+        rows becomes *actual*, the second *placeholder*, and streams do not look at one another yet.
+        """
+        weights = other.state_dict()
+        if self.experiment.model.aggregation and not other.experiment.model.aggregation:
+            rows = len(self.embedding.learned)
+            weights["embedding.learned"] = weights["embedding.learned"][:rows]
+            self.load_state_dict(self.state_dict() | weights)
+            self.model.keep_apart()
+        else:
+            self.load_state_dict(weights)
+
+    def with_rope_base(self, base: float) -> "Network":
+        """The same weights with another base of RoPE, likewise."""
+        return self.with_experiment(self.experiment.with_rope_base(base))
+
+    def with_search(self, search: str) -> "Network":
+        """The same weights with another search of copies (see `CopyingExperiment`), likewise.
+
+        Raises:
+            ValueError: an unknown search, or the task is not copying.
+        """
+        if not isinstance(self.experiment, CopyingExperiment):
+            raise ValueError(f"{self.experiment.name} is not about copying: it has no other search")
+        return self.with_experiment(replace(self.experiment, search=search))
+
+    def save(self, path: Path, extra: dict | None = None, tensors=None, dtype=None) -> None:
+        """Write a checkpoint, atomically.
+
+        Args:
+            extra, tensors: further metadata and tensors.
+            dtype: what the weights are rounded to; default: nothing.
+        """
+        weights = {k: v.to(dtype or v.dtype) for k, v in self.state_dict().items()}
+        metadata = {"experiment": self.experiment.to_json(), "trained": self.trained}
+        save_checkpoint(path, weights | (tensors or {}), metadata | (extra or {}))
+
+    @classmethod
+    def load(cls, path: Path, experiment: Experiment | None = None) -> "Network":
+        """Read a checkpoint, in evaluation mode.
+
+        Args:
+            experiment: what the checkpoint is expected to be of, the evaluation's settings
+                left aside; by default whatever it says. For a task of your own it is needed.
+
+        Raises:
+            CheckpointError: missing, damaged, of other settings than expected, or with weights
+                that are not finite.
+        """
+        tensors, metadata = read_checkpoint(path)
+        settings = read_settings(path, metadata, experiment)
+        with torch.device("meta"):  # nothing is allocated before sizes are compared
+            sizes = cls(settings).state_dict()
+        check_tensors(path, sizes, _weights(tensors))
+        network = cls(settings)
+        network.fill(path, tensors)
+        network.trained = metadata.get("trained", {})
+        return network.eval()
+
+    def fill(self, path: Path, tensors: dict[str, Tensor]) -> None:
+        """Take the weights from a checkpoint's tensors; CheckpointError names one that is wrong."""
+        check_tensors(path, self.state_dict(), _weights(tensors))
+        self.load_state_dict(_weights(tensors))
+
+
+def _weights(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: x for name, x in tensors.items() if not name.startswith("optimizer.")}
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be used; the message names the file and what was expected."""
+
+
+def save_checkpoint(path: Path, tensors: dict, metadata: dict) -> None:
+    """Write tensors by name and JSON metadata to `path`, atomically."""
+    tensors = {name: x.detach().cpu().contiguous() for name, x in tensors.items()}
+    with atomic_path(path) as temporary:
+        try:
+            save_file(tensors, temporary, {"itekit": json.dumps({"format": FORMAT, **metadata})})
+        except SafetensorError as error:
+            raise OSError(f"{path} was not written (is the disk full?): {error}") from error
+
+
+def read_checkpoint(path: Path) -> tuple[dict, dict]:
+    """All tensors of a checkpoint by name, and its metadata; CheckpointError if it is none."""
+    if not Path(path).is_file():
+        raise CheckpointError(f"{path}: no such checkpoint")
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = json.loads((file.metadata() or {}).get("itekit", "null"))
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    except (SafetensorError, ValueError, RecursionError, OSError) as error:
+        raise CheckpointError(f"{path}: damaged or truncated checkpoint ({error})") from None
+    if not isinstance(metadata, dict):
+        raise CheckpointError(f"{path}: a safetensors file, but not a checkpoint of itekit")
+    if (found := metadata.pop("format", None)) != FORMAT:
+        raise CheckpointError(f"{path}: expected checkpoint format {FORMAT}, found {found}")
+    return tensors, metadata
+
+
+def check_tensors(path: Path, expected: dict, found: dict) -> None:
+    """Raise CheckpointError unless both hold the same names and shapes, and `found` no NaN."""
+    for name in sorted(expected.keys() | found.keys()):
+        shapes = [list(d[name].shape) if name in d else "none" for d in (expected, found)]
+        if shapes[0] != shapes[1]:
+            raise CheckpointError(
+                f"{path}: tensor {name}: expected shape {shapes[0]}, found {shapes[1]}"
+            )
+        if not found[name].isfinite().all():
+            raise CheckpointError(f"{path}: tensor {name}: expected finite numbers, found others")
+
+
+def read_settings(path: Path, metadata: dict, expected: Experiment | None) -> Experiment:
+    """The experiment to rebuild a checkpoint by: `expected` if the weights are of such a run."""
+    try:
+        found = metadata["experiment"]
+        if expected is None:
+            return from_json(found)
+        of_its_kind = set(found) <= set(expected.to_json())
+        saved = type(expected).from_json(found) if of_its_kind else from_json(found)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CheckpointError(f"{path}: no readable settings ({error!r})") from error
+    wanted, saved = _flat(expected.to_json()), _flat(saved.to_json())
+    for name in wanted:
+        if wanted[name] != saved.get(name) and name.split(".")[0] not in expected.EVALUATION:
+            raise CheckpointError(
+                f"{path}: a run with other settings: expected {name} {wanted[name]}, "
+                f"found {saved.get(name)}; choose another file or directory"
+            )
+    return expected
+
+
+def _flat(value: dict, prefix: str = "") -> dict:
+    flat = {}
+    for key, v in value.items():
+        flat |= _flat(v, f"{prefix}{key}.") if isinstance(v, dict) else {prefix + key: v}
+    return flat
