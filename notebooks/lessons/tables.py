@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from itekit.experiments import LOGIC_NAMES
 from itekit.logic import truth_tables
 from itekit.logic.formulas import PROPOSITIONAL, Formula, parse_prefix, to_prefix
 from itekit.logic.infix import to_infix, trace_to_infix
@@ -27,6 +26,7 @@ from itekit.logic.semantics import (
 )
 from itekit.logic.traces import Trace, parse_trace
 from itekit.logic.truth_tables import Assignment
+from itekit.names import LOGIC_NAMES
 from itekit.plots import formula_tree, lasso_table
 from itekit.plots.lassos import LOOKS
 from itekit.results import our_rate, paper_cell, results
