@@ -3,8 +3,7 @@
 `experiment("ltl/proposed", "lab", seed=0)`: a name is FAMILY/VARIANT, a scale is one of SCALES.
 Further settings change what the name says: `experiment("ltl/proposed", "lab", d_beta=8)`, as
 `ltl/proposed d_beta=8` on the command line. A setting is called by its path, `training.steps`, or
-by its last word where no other setting ends in it. Settings are checked when they are made: one
-that is out of range is a ValueError.
+by its last word where no other ends in it. One that is out of range is a ValueError.
 """
 
 import dataclasses
@@ -33,9 +32,8 @@ def _at_least(settings, least: int, *names: str) -> None:
 
 
 def _one_of(settings, name: str, known: tuple[str, ...]) -> None:
-    if getattr(settings, name) not in known:
-        found, expected = getattr(settings, name), ", ".join(known)
-        raise ValueError(f"unknown {name} {found!r}: expected one of {expected}")
+    if (found := getattr(settings, name)) not in known:
+        raise ValueError(f"unknown {name} {found!r}: expected one of {', '.join(known)}")
 
 
 @dataclass(frozen=True)
@@ -65,9 +63,8 @@ class TrainingConfig:
         _at_least(self, 1, "steps", "batch_size", "log_every", "validate_every", "checkpoint_every")
         _at_least(self, 0, "warmup", "positions")
         for name in ("validate_every", "checkpoint_every"):
-            if (found := getattr(self, name)) % self.log_every:
-                every = f"log_every ({self.log_every})"
-                raise ValueError(f"{name} ({found}) must be a multiple of {every}")
+            if (found := getattr(self, name)) % (every := self.log_every):
+                raise ValueError(f"{name} ({found}) must be a multiple of log_every ({every})")
 
 
 @dataclass(frozen=True)
@@ -336,9 +333,10 @@ def experiment(
     settings = flat(kind(name, resolve_scale(scale), seed=seed).to_json())
     settings |= FAMILIES[family][settings["scale"]]
     changes = {_path(key, settings): value for key, value in changes.items()}
-    settings |= changes
-    variant = {k: v(settings) if callable(v) else v for k, v in VARIANTS[family][variant].items()}
-    return kind.from_json(_nested(settings | variant | changes))
+    table = VARIANTS[family][variant].items()
+    settings |= {key: value for key, value in table if not callable(value)} | changes
+    computed = {key: value(settings) for key, value in table if callable(value)}
+    return kind.from_json(_nested(settings | computed | changes))
 
 
 def flat(settings: dict, prefix: str = "") -> dict:

@@ -3,8 +3,7 @@
 FAMILIES has the settings of a family at each size, VARIANTS what a variant changes in them; what
 neither mentions is as the defaults of `itekit.experiments` say. A setting is called by its path,
 as on the command line: "training.steps". In place of a value there may be a function, which gets
-the settings of the family, as the caller changed them. `itekit.experiments.experiment` puts all
-of it together.
+all other settings. `itekit.experiments.experiment` puts family, variant and changes together.
 
 "Ours" is what the paper does not have. An experiment stays here if a sentence of a lesson needs it.
 """
@@ -17,12 +16,12 @@ def inside(part: str, **settings) -> dict:
 
 def fewer(times: float):
     """The family's steps divided by `times`; never fewer than a smoke run has."""
-    return lambda family: max(SMOKE["training.steps"], round(family["training.steps"] / times))
+    return lambda made: max(SMOKE["training.steps"], round(made["training.steps"] / times))
 
 
 def same_as(name: str):
-    """What the family has for another setting."""
-    return lambda family: family[name]
+    """What another setting is."""
+    return lambda made: made[name]
 
 
 def bits(count: int) -> int:
@@ -53,34 +52,36 @@ COPYING = {
     "smoke": TINY,
 }
 TO_30 = inside("data", minimum=3, maximum=30)
+LARGE = {"embedding.d_beta": 16, "averaged": False}  # more characters need a larger sampling set
 FAMILIES = {
     # "Generalization to larger vocabularies and lengths"
     "copying-5-10": COPYING,
     # "Scaling up"
     "copying-3-30": {"paper": TO_30, "lab": LAB | TO_30, "smoke": TINY | TO_30},
     "copying-large": {
-        "paper": {"test_characters": 160}
+        "paper": LARGE
+        | {"test_characters": 160}
         | inside("data", minimum=20, maximum=80, characters=20)
         | inside("grid", maximum=160, samples=20)
         | inside("model", d_model=128, layers=6, heads=8, d_ff=128),
         "lab": LAB
+        | LARGE
         | {"test_characters": 80}
         | inside("data", minimum=10, maximum=40, characters=10)
         | inside("grid", minimum=4, maximum=80, samples=5, stride=4)
         | inside("model", d_ff=128),
         "smoke": TINY
+        | LARGE
         | {"test_characters": 16}
         | inside("data", minimum=6, maximum=12, characters=6)
         | inside("grid", minimum=4, maximum=16, samples=2, stride=4),
     },
 }
-for size in FAMILIES["copying-large"].values():  # more characters need a larger sampling set
-    size |= {"embedding.d_beta": 16, "averaged": False}
 
 
-def beyond_training(family: dict) -> int:
+def beyond_training(made: dict) -> int:
     """Ours (Ruoss et al. 2023): train at random positions, a third more than the longest string."""
-    return max(family["data.maximum"], family["grid.maximum"]) * 4 // 3
+    return max(made["data.maximum"], made["grid.maximum"]) * 4 // 3
 
 
 RANDOM_POSITIONS = {"training.positions": beyond_training}
@@ -108,17 +109,23 @@ VARIANTS = {
 # Ours: characters drawn from N at evaluation, all methods at random positions.
 
 NAMES_AXIS = (30, 100, 300, 1000, 3000)
-for count in NAMES_AXIS:
-    grid = inside("grid", minimum=5, maximum=10, samples=500, stride=5, names=count)
-    family = f"copying-names-{count}"
-    FAMILIES[family] = {
-        scale: size | grid | {"test_characters": count} for scale, size in COPYING.items()
+FAMILIES |= {
+    f"copying-names-{count}": {
+        scale: size
+        | {"test_characters": count}
+        | inside("grid", minimum=5, maximum=10, samples=500, stride=5, names=count)
+        for scale, size in COPYING.items()
     }
-    VARIANTS[family] = {
+    for count in NAMES_AXIS
+}
+VARIANTS |= {
+    f"copying-names-{count}": {
         "proposed": {"embedding.d_beta": bits(count)} | RANDOM_POSITIONS,
         "alpha-renaming": ALPHA_RENAMING | RANDOM_POSITIONS,
         "full-vocabulary": FULL_VOCABULARY | RANDOM_POSITIONS,
     }
+    for count in NAMES_AXIS
+}
 VARIANTS["copying-names-300"]["larger-set"] = {"embedding.d_beta": 16} | RANDOM_POSITIONS
 VARIANTS["copying-names-3000"]["symbol-invariant"] = STREAMS | RANDOM_POSITIONS
 
@@ -143,23 +150,38 @@ PROP = {
     "lab": SMALL | inside("training", steps=36_000, batch_size=64, warmup=500, log_every=100),
     "smoke": FEW,
 }
-TASKS = {
-    "ltl": {"task": "ltl", "limit": 128, "label_order": "name"},
-    "prop": {"task": "propositional", "limit": 22, "label_order": "appearance"},
+
+
+def ltl(problems: str) -> dict[str, dict]:
+    """LTL on a set of problems, at each size."""
+    task = {"task": "ltl", "set": problems, "limit": 128, "label_order": "name"}
+    return {scale: size | task | {"model.tree_positions": True} for scale, size in LTL.items()}
+
+
+def propositional(problems: str) -> dict[str, dict]:
+    """Propositional logic on a set of problems, at each size."""
+    task = {"task": "propositional", "set": problems, "limit": 22, "label_order": "appearance"}
+    return {scale: size | task | {"model.tree_positions": True} for scale, size in PROP.items()}
+
+
+def limited(sizes: dict[str, dict]) -> dict[str, dict]:
+    """The same with a tenth of the steps; its set has a tenth of the problems."""
+    return {scale: size | {"training.steps": fewer(10)(size)} for scale, size in sizes.items()}
+
+
+FAMILIES |= {
+    "ltl": ltl("ltl35"),
+    "ltl-perturbed": ltl("ltl-perturbed"),
+    "ltl-limited": limited(ltl("ltl-limited")),
+    "prop": propositional("prop35"),
+    "prop-perturbed": propositional("prop-perturbed"),
+    "prop-limited": limited(propositional("prop-limited")),
 }
-for task, sizes in ("ltl", LTL), ("prop", PROP):
-    for family, problems in (task, "35"), (f"{task}-perturbed", "-perturbed"):
-        own = TASKS[task] | {"set": f"{task}{problems}", "model.tree_positions": True}
-        FAMILIES[family] = {scale: size | own for scale, size in sizes.items()}
-    FAMILIES[f"{task}-limited"] = {  # a tenth of the problems and of the steps
-        scale: size | {"set": f"{task}-limited", "training.steps": fewer(10)(size)}
-        for scale, size in FAMILIES[task].items()
-    }
 
 
-def smallest_set(family: dict) -> int:
+def smallest_set(made: dict) -> int:
     """Ours: the fewest dimensions whose hypercube has a corner for each name of the evaluation."""
-    return bits(family["test_propositions"])
+    return bits(made["test_propositions"])
 
 
 DUAL_PART = {"embedding.d_beta": 5}
@@ -195,7 +217,7 @@ def ready_for(count: int) -> dict[str, dict]:
     """Ours: LTL with `count` propositions in the vocabulary of the evaluation."""
     names = {"test_propositions": count}
     return {
-        f"names-{count}": SMALLEST_SET | names | {"embedding.d_beta": bits(count)},
+        f"names-{count}": SMALLEST_SET | names,
         f"names-{count}-alpha-renaming": ALPHA_RENAMING | names,
     }
 

@@ -11,9 +11,10 @@ from tiny import tiny_experiment
 from itekit import results
 from itekit.__main__ import make_parser
 from itekit.datasets.presets import preset
-from itekit.experiments import experiment
-from itekit.files import MissingError
+from itekit.experiments import experiment, from_json
+from itekit.files import MissingError, read_json
 from itekit.names import COPYING_NAMES
+from itekit.network import read_checkpoint
 from itekit.random_vectors import METHODS
 from itekit.training import FINISHED, Network
 from lessons import tables
@@ -78,6 +79,18 @@ def test_other_evaluations_of_a_run_stand_beside_it(directories, changed, end, o
         assert found["experiment"] == json.loads(json.dumps(expected.to_json()))
     with pytest.raises(MissingError, match=f"{NAME} {option} --scale smoke --seed 1"):
         results.load_result(NAME, "smoke", 1, **changed)
+
+
+def test_every_shipped_file_is_called_by_its_settings():
+    """One name is one run: the settings in a file are those of its name, in today's table."""
+    found = {p: read_json(p) for p in results.RESULTS.glob("*.json") if ".log" not in p.name}
+    ours = {p: v["experiment"] for p, v in found.items() if "experiment" in v}
+    assert len(ours) > 100
+    for path, settings in ours.items():
+        end = path.stem.removeprefix(from_json(settings).slug)
+        assert end in ("", "-redraw", "-redraw-scale8", "-patterns"), path.name
+    for path in results.CHECKPOINTS.glob("*.safetensors"):
+        assert from_json(read_checkpoint(path)[1]["experiment"]).run == path.stem
 
 
 def test_a_damaged_result_is_named(directories):

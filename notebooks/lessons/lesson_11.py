@@ -25,19 +25,15 @@ def falls_table(runs: Runs, methods: Sequence[str]) -> Markdown:
     """What each method loses by perturbed data, with a 95 % interval; and the paper's."""
     rows = []
     for task, method in product(TASKS, methods):
-        names = f"{task}/{method}", f"{task}-perturbed/{method}"
-        ours, cells = [runs.results(name)[name] for name in names], []
-        for column, form in (("correct", ".1%"), ("alpha-covariance-3", ".3f")):
-            for rates in (
-                [our_rate(one, column) for one in ours],
-                [paper_cell(name, column) for name in names],
-            ):
-                words = ("–" if rate is None else format(rate, form) for rate in rates)
-                cells.append(" → ".join(words))
-        after, before = map(_counts, ours[::-1])
-        change = [100 * points for points in newcombe(*after, *before)]
+        names, cells = (f"{task}/{method}", f"{task}-perturbed/{method}"), []
+        before, after = (runs.results(name)[name] for name in names)
+        for column, form in ("correct", ".1%"), ("alpha-covariance-3", ".3f"):
+            ours = our_rate(before, column), our_rate(after, column)
+            for rates in ours, [paper_cell(name, column) for name in names]:
+                cells.append(" → ".join("–" if r is None else format(r, form) for r in rates))
+        change = [100 * points for points in newcombe(*_counts(after), *_counts(before))]
         cells.insert(1, "{:+.1f} ({:+.1f} to {:+.1f})".format(*change).replace("-", "−"))
-        rows.append([f"{task}/{method}", *cells])
+        rows.append([names[0], *cells])
     head = "right answers", "change in points", "the paper's", "alpha-covariance", "the paper's"
     return Markdown(markdown_table(("drawn → perturbed", *head), rows))
 
@@ -111,13 +107,10 @@ def orders_figure(counts: Mapping[str, Mapping[str, int]], n: int) -> None:
     }
     figure.update_yaxes(range=[0, 1], tickformat=".0%", dtick=0.25, title_text="right answers")
     style(figure, width=760, height=480, sliders=[slider]).update_layout(margin_b=130)
-    told = "; ".join(
-        f"{order} " + ", ".join(f"{k / n:.0%}" for k in found.values())
-        for order, found in counts.items()
-    )
-    show(
-        figure, alt=f"A slider of the order of names. Right answers of {', '.join(names)}: {told}."
-    )
+    texts = {order: [f"{k / n:.0%}" for k in found.values()] for order, found in counts.items()}
+    told = "; ".join(f"{order} {', '.join(rates)}" for order, rates in texts.items())
+    alt = f"A slider of the order of names. Right answers of {', '.join(names)}: {told}."
+    show(figure, alt=alt)
 
 
 def _last_first(formula, label):

@@ -116,9 +116,8 @@ def _with_most(mean: float, count: int) -> str:
 
 def _covariances(result: dict) -> tuple[str, str]:
     """With the names of training, 3 APs; with more names, the mean over all numbers of APs."""
-    inside, beyond = (
-        result["result"][key] for key in ("alpha_covariance_training", "alpha_covariance")
-    )
+    found = result["result"]
+    inside, beyond = found["alpha_covariance_training"], found["alpha_covariance"]
     row = inside["by_propositions"].get("3")
     few = _with_most(row["mean"], row["samples"]) if row and inside["vocabulary"] == 3 else "–"
     if not beyond or beyond["vocabulary"] != 6:
