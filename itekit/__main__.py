@@ -11,6 +11,10 @@ import sys
 from contextlib import nullcontext
 from pathlib import Path
 
+# What is wrong with a file, a folder or an address that was given; other OSErrors are failures.
+GIVEN = FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError
+GIVEN += FileExistsError, BlockingIOError, ConnectionError, TimeoutError
+
 
 def run(arguments) -> int:
     """Execute a notebook headless, with parameters; on request write it as one HTML page."""
@@ -258,10 +262,10 @@ def main(argv: list[str] | None = None) -> int:
     try:
         function = pkgutil.resolve_name(function) if isinstance(function, str) else function
         return function(arguments)
-    except RuntimeError as error:
-        code, said = 1, str(error)
-    except (ValueError, OSError, ImportError) as error:
+    except (ValueError, ImportError, *GIVEN) as error:
         code, said = 2, str(error)
+    except (RuntimeError, OSError) as error:
+        code, said = 1, str(error)
     except KeyboardInterrupt:
         code, said = 130, "interrupted; the same command goes on where it can"
     print(f"itekit {arguments.command}: {' '.join(said.split())}", file=sys.stderr)

@@ -34,7 +34,7 @@ import typing
 from dataclasses import dataclass, field, replace
 
 from itekit.embeddings import EmbeddingConfig
-from itekit.files import SCALES, resolve_scale  # noqa: F401 (both for its callers)
+from itekit.files import SCALES, nearest, resolve_scale  # noqa: F401 (two for its callers)
 from itekit.logic.formulas import ARITY
 from itekit.model import ROPE_BASE, ModelConfig
 from itekit.tasks.copying import CopyingData, EvaluationGrid
@@ -483,7 +483,7 @@ def experiment(
         ValueError: an unknown name or scale.
     """
     if name not in NAMES:
-        raise ValueError(f"unknown experiment {name!r}: expected one of {', '.join(NAMES)}")
+        raise ValueError(f"unknown experiment {name!r}: try {nearest(name, NAMES)}")
     family, variant = name.split("/")
     scale, override = resolve_scale(scale), dict(VARIANTS[family][variant])
     defaults = {"every_name": False, "known_names": False, "randomized": False}

@@ -7,6 +7,7 @@ loads torch only where a checkpoint is read or written.
 """
 
 import contextlib
+import difflib
 import errno
 import glob
 import importlib.metadata
@@ -49,6 +50,11 @@ def inside(directory: Path, name: str) -> Path:
     if name != Path(name).name:
         raise ValueError(f"expected the name of a file in {directory}, found {name!r}")
     return Path(directory) / name
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known names that are most like a mistyped one; the first ones where none is."""
+    return ", ".join(difflib.get_close_matches(name, known, 3, 0.4) or list(known)[:20])
 
 
 @contextlib.contextmanager

@@ -39,6 +39,7 @@ CHUNK = 50  # items in a chunk at most
 SHARE = 0.1  # of an item's limit that a whole chunk gets; past it, each of its items runs alone
 WALL = 60.0  # seconds by the clock for an item at least, where there is a limit
 LIVES = 3  # times that an item is tried whose process dies, or whose pool breaks beside it
+CONNECT = 10.0  # seconds for a scheduler to answer
 LONELY = 60.0  # seconds that a cluster may be without workers before its items are given up
 _kept = threading.local()  # the pool of each thread of a Dask worker
 _about, _starting = spawn.get_preparation_data, threading.Lock()  # what a new process is told
@@ -246,11 +247,14 @@ def cores() -> int:
 def cluster(address: str):
     """A `distributed.Client` of the scheduler at `address`, "tcp://HOST:8786"; use it in `with`.
 
-    Raises OSError: no scheduler answers there, or the cluster has no worker.
+    Raises ConnectionError: no scheduler answers there, or the cluster has no worker.
     """
     from distributed import Client
 
-    client = Client(address, set_as_default=False)
+    try:
+        client = Client(address, timeout=CONNECT, set_as_default=False)
+    except OSError as error:
+        raise ConnectionError(f"no Dask scheduler answers at {address} ({error})") from error
     if not client.nthreads():
         client.close()
         raise ConnectionError(f"the Dask cluster at {address} has no worker yet")

@@ -66,7 +66,7 @@ def test_weights_depend_on_the_seed_alone():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("copying-5-10",), "unknown experiment 'copying-5-10': expected one of copying-5-10/pro"),
+        (("copying-5-10",), "unknown experiment 'copying-5-10': try copying-5-10/p"),
         (("copying-5-10/plain", "smoke", -1), "seed must be 0 or more, found -1"),
     ],
 )

@@ -15,6 +15,7 @@ import distributed
 import pytest
 
 from itekit.__main__ import main
+from itekit.alpha import canonical
 from itekit.datasets import generate, sets
 from itekit.datasets.candidates import Drawing
 from itekit.datasets.generate import ANSWERS, regenerate, sample
@@ -223,6 +224,10 @@ def test_what_a_set_holds_and_that_its_manifest_says_so(tiny, task):
     assert set().union(*(propositions(f) for f, _ in pairs)) <= set("abcd")
     ends = total * 80 // 100, total * 10 // 100
     assert [len(part) for part in splits.values()] == [*ends, total - sum(ends)]
+    known = {canonical(formula, "abcd", "abcd") for formula, _ in splits["train"]}
+    again = [canonical(formula, "abcd", "abcd") in known for formula, _ in splits["test"]]
+    assert manifest["renamings"]["test"] == sum(again)
+    assert f"{sum(again) / len(again):.1%} are renamings of training" in sets.summary(tiny[task])
     order = [len(formula) for formula, _ in pairs]
     assert order != sorted(order), "the splits are mixed"
     counts = manifest["counts"]

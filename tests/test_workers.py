@@ -6,8 +6,8 @@ import subprocess
 import sys
 import time
 from itertools import count, pairwise
+from types import SimpleNamespace
 
-import dask
 import distributed
 import pytest
 from toy_tasks import misbehave, slowly
@@ -198,12 +198,26 @@ def test_a_cluster_answers_as_this_machine_does_and_may_lose_a_worker(cluster):
         assert len({process for _, process in found}) >= 2, "both workers were at work"
 
 
-def test_no_cluster_is_an_error():
-    with (
-        dask.config.set({"distributed.comm.timeouts.connect": "500ms"}),
-        pytest.raises(OSError, match=r"127\.0\.0\.1:1"),
-    ):
+def test_no_cluster_is_an_error(monkeypatch):
+    monkeypatch.setattr(module, "CONNECT", 0.5)
+    with pytest.raises(ConnectionError, match=r"127\.0\.0\.1:1"):
         cluster("tcp://127.0.0.1:1")
+
+
+def test_a_cluster_without_workers_is_given_up(monkeypatch):
+    """Its workers vanish after the start, and none comes back."""
+    monkeypatch.setattr(module, "LONELY", 0.2)
+
+    class Future:
+        def result(self, timeout):
+            time.sleep(0.1)
+            raise TimeoutError
+
+    seen = iter([{"a worker": 1}])
+    gone = SimpleNamespace(submit=lambda *_, **__: Future(), cancel=lambda _: None)
+    gone.nthreads = lambda: next(seen, {})
+    with pytest.raises(TaskError, match="item 1: .*the cluster has had no worker"):
+        list(Pool(client=gone).run("toy_tasks:misbehave", [1]))
 
 
 SCRIPT = """
