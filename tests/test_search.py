@@ -29,6 +29,7 @@ from itekit.search import (
     search_settings,
 )
 from itekit.training import Trainer, TrainingDivergedError
+from itekit.workers import Pool
 from lessons import search_tables as tables
 from lessons.search_tables import paper_search
 
@@ -180,7 +181,7 @@ def test_records_of_other_settings_and_damaged_files_are_named(fast, places, mon
 
 def test_a_cluster_finds_what_this_machine_finds(places, tmp_path, cluster):
     with distributed.Client(cluster, set_as_default=False) as client:
-        found = dict(search("smoke", 2, client=client, threads=1, **places))
+        found = dict(search("smoke", 2, pool=Pool(client=client), **places))
     chosen = search_settings("smoke")[:2]
     assert load_search("smoke", places["directory"]) == [found[setting] for setting in chosen]
     assert not any(places["folder"].iterdir())
@@ -189,7 +190,7 @@ def test_a_cluster_finds_what_this_machine_finds(places, tmp_path, cluster):
     assert all(found[s]["trained"]["command"] == command() for s in chosen), "not a worker's"
     two = SimpleNamespace(nthreads=lambda: {"a worker": 2})
     with pytest.raises(ValueError, match="--nthreads 1"):
-        next(search("smoke", client=two, **places))
+        next(search("smoke", pool=Pool(client=two), **places))
 
 
 def test_the_table_is_the_papers_and_holds_the_best_seed():
