@@ -165,10 +165,10 @@ def test_what_cannot_be_checked_is_named():
         check_all(ltl.check, [("a", "{a}"), ("&a", "{a}")], workers=1)
 
 
-def test_reading_sets_and_checking_assignments_need_no_spot():
+def test_copying_and_assignments_need_neither_spot_nor_unix():
     code = (
-        "import sys; sys.modules['spot'] = None\n"
-        "import itekit.datasets.sets; from itekit.workers import call\n"
+        "import sys; sys.modules['spot'] = sys.modules['fcntl'] = None\n"
+        "import itekit.results, itekit.redraw; from itekit.workers import call\n"
         "print(call(['itekit.tasks.propositional:check', '&ab', 'b1a1', 'a1b1']))"
     )
     environment = {"PYTHONPATH": ":".join(sys.path)}
