@@ -13,6 +13,10 @@ from pathlib import Path
 
 from itekit.doctor import how_to_install
 
+# What is wrong with a file, a folder or an address that was given; other OSErrors are failures.
+GIVEN = FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError
+GIVEN += FileExistsError, BlockingIOError, ConnectionError, TimeoutError
+
 
 def run(arguments) -> int:
     """Execute a notebook headless, with parameters; on request write it as one HTML page."""
@@ -279,10 +283,10 @@ def main(argv: list[str] | None = None) -> int:
     try:
         function = pkgutil.resolve_name(function) if isinstance(function, str) else function
         return function(arguments)
-    except RuntimeError as error:
-        code, said = 1, str(error)
-    except (ValueError, OSError, ImportError) as error:
+    except (ValueError, ImportError, *GIVEN) as error:
         code, said = 2, f"{error}{how_to_install(getattr(error, 'name', None))}"
+    except (RuntimeError, OSError) as error:
+        code, said = 1, str(error)
     except KeyboardInterrupt:
         code, said = 130, "interrupted; the same command goes on where it can"
     print(f"itekit {arguments.command}: {' '.join(said.split())}", file=sys.stderr)

@@ -7,13 +7,12 @@ by its last word where no other ends in it. One that is out of range is a ValueE
 """
 
 import dataclasses
-import difflib
 import pkgutil
 import typing
 from dataclasses import dataclass, field, replace
 
 from itekit.embeddings import EmbeddingConfig
-from itekit.files import SCALES, resolve_scale  # noqa: F401 (both for its callers)
+from itekit.files import SCALES, nearest, resolve_scale  # noqa: F401 (two for its callers)
 from itekit.logic.formulas import ARITY
 from itekit.model import ModelConfig
 from itekit.names import FAMILIES, NAMES, VARIANTS
@@ -369,5 +368,4 @@ def _nearest(word: str, known, what: str) -> str:
     """The word itself if it is known; else ValueError names the nearest."""
     if word in known:
         return word
-    near = ", ".join(dict.fromkeys(difflib.get_close_matches(word, known, 3, 0.4)))
-    raise ValueError(f"unknown {what} {word!r}" + (f": try {near}" if near else ""))
+    raise ValueError(f"unknown {what} {word!r}: try {nearest(word, known)}")

@@ -4,6 +4,7 @@ Everything is written beside its final name, synced, then renamed.
 """
 
 import contextlib
+import difflib
 import errno
 import glob
 import importlib.metadata
@@ -60,6 +61,12 @@ def inside(directory: Path, name: str) -> Path:
     if name != Path(name).name:
         raise ValueError(f"expected the name of a file in {directory}, found {name!r}")
     return Path(directory) / name
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known names that are most like a mistyped one; the first ones where none is."""
+    near = difflib.get_close_matches(name, known, 3, 0.4)
+    return ", ".join(dict.fromkeys(near or list(known)[:20]))
 
 
 @contextlib.contextmanager

@@ -43,9 +43,9 @@ class Copier:
         self.network, self.experiment, self.draw = network, network.experiment, draw
         self.vocabulary = self.experiment.readable_vocabulary
         self.U = network.matrix(self.vocabulary, seeded(TEST_SEED, draw))
-        self.generator = (
-            None if sample is None else seeded(TEST_SEED, sample, device=network.device)
-        )
+        self.generator = None
+        if sample is not None:
+            self.generator = seeded(TEST_SEED, sample, device=network.device)
 
     def can_read(self, string: str) -> bool:
         """Whether the network has an embedding for every character."""
@@ -65,7 +65,8 @@ class Copier:
             for part in (some[i : i + size] for i in range(0, len(some), size)):
                 source = encode_texts(part, self.vocabulary).to(device)
                 if self.generator:
-                    rows = greedy(self.network.model, self.U, source, 2 * length, self.generator)
+                    how = 2 * length, self.generator, self.network.loss.scale or 1.0
+                    rows = greedy(self.network.model, self.U, source, *how)
                 else:
                     rows = copy_strings(self.network, self.U, Batch(source, source))
                 for string, row in zip(part, rows.tolist(), strict=True):

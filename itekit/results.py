@@ -5,7 +5,6 @@ figures are in data/paper.json: one that belongs to an experiment of the kit has
 stands in a table the key ROW/COLUMN. Rates are 0 to 1.
 """
 
-import difflib
 import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -31,6 +30,7 @@ from itekit.files import (
     SHIPPED,
     MissingError,
     inside,
+    nearest,
     provenance,
     read_json,
     there,
@@ -216,8 +216,9 @@ class PaperTable:
 def _entry(found: Mapping, key: str, what: str):
     if key in found:
         return found[key]
-    near = ", ".join(difflib.get_close_matches(key, found, 3, 0.4) or list(found)[:20])
-    raise ValueError(f"the paper's {what} {key!r} is not in {PAPER.name}: try {near}")
+    raise ValueError(
+        f"the paper's {what} {key!r} is not in {PAPER.name}: try {nearest(key, found)}"
+    )
 
 
 @functools.cache

@@ -39,6 +39,7 @@ CHUNK = 50  # items in a chunk at most
 SHARE = 0.1  # of an item's limit that a whole chunk gets; past it, each of its items runs alone
 WALL = 60.0  # seconds by the clock for an item at least, where there is a limit
 LIVES = 3  # times that an item is tried whose process dies, or whose pool breaks beside it
+CONNECT = 10.0  # seconds for a scheduler to answer
 LONELY = 60.0  # seconds that a cluster may be without workers before its items are given up
 _kept = threading.local()  # the pool of each thread of a Dask worker
 _about, _starting = spawn.get_preparation_data, threading.Lock()  # what a new process is told
@@ -78,7 +79,7 @@ class Pool:
 
     def __init__(self, workers: int | None = None, client=None):
         self.workers = sum(client.nthreads().values()) if client else workers or cores()
-        self._client, self._processes = client, None
+        self.client, self._processes = client, None
 
     def __enter__(self) -> "Pool":
         return self
@@ -88,8 +89,8 @@ class Pool:
 
     def close(self, futures: Sequence = ()) -> None:
         """End the processes; a cluster goes on running, and only forgets `futures`."""
-        if self._client:
-            self._client.cancel(list(futures))
+        if self.client:
+            self.client.cancel(list(futures))
         elif self._processes:
             pool, self._processes = self._processes, None
             pool.stop()
@@ -118,7 +119,7 @@ class Pool:
             ValueError: a script's own function, which workers cannot import.
         """
         answers = (_answer(function, item) for item in items)
-        if limit or self._client or self.workers > 1:
+        if limit or self.client or self.workers > 1:
             if getattr(function, "__module__", "") == "__main__":
                 raise ValueError(f"workers do not know {function} of a script: put it in a module")
             if limit and hasattr(items, "__len__"):  # else jobs are long
@@ -147,8 +148,8 @@ class Pool:
                 self.close([future for _, future in waiting])
 
     def _submit(self, function, part: list, limit: float | None):
-        if self._client:
-            return self._client.submit(_there, function, part, limit, pure=False)
+        if self.client:
+            return self.client.submit(_there, function, part, limit, pure=False)
         if self._processes is None or not self._processes.active:  # such as one whose worker died
             from pebble import CONSTS, ProcessPool
 
@@ -166,7 +167,7 @@ class Pool:
     def _finished(self, function, part: list, future, limit, lives: int = LIVES) -> Iterator:
         """The answers of a chunk; if it did not come to an end, each of its items alone."""
         try:
-            answers = (self._wait_there if self._client else self._wait_here)(future)
+            answers = (self._wait_there if self.client else self._wait_here)(future)
         except Exception as error:
             code = getattr(error, "exitcode", None)
             late = isinstance(error, TimeoutError) or code == -signal.SIGPROF
@@ -189,7 +190,7 @@ class Pool:
         while time.monotonic() - last < LONELY:
             with suppress(TimeoutError):
                 return future.result(timeout=1.0)
-            if self._client.nthreads():
+            if self.client.nthreads():
                 last = time.monotonic()
         raise BrokenProcessPool(f"the cluster has had no worker for {LONELY:.0f} s")
 
@@ -246,11 +247,14 @@ def cores() -> int:
 def cluster(address: str):
     """A `distributed.Client` of the scheduler at `address`, "tcp://HOST:8786"; use it in `with`.
 
-    Raises OSError: no scheduler answers there, or the cluster has no worker.
+    Raises ConnectionError: no scheduler answers there, or the cluster has no worker.
     """
     from distributed import Client
 
-    client = Client(address, set_as_default=False)
+    try:
+        client = Client(address, timeout=CONNECT, set_as_default=False)
+    except OSError as error:
+        raise ConnectionError(f"no Dask scheduler answers at {address} ({error})") from error
     if not client.nthreads():
         client.close()
         raise ConnectionError(f"the Dask cluster at {address} has no worker yet")

@@ -136,15 +136,15 @@ def test_fitting_formulas_are_the_ones_that_fit():
     assert list(random_formulas(LTL, 3, (10, 15), 5, fitting=True, limit=5000)) == [
         text for text in fit if text
     ]
-    all_three = random_formulas(LTL, 3, (10, 15), 5, all_propositions=True, limit=5000)
+    all_three = random_formulas(LTL, 3, (10, 15), 5, fitting="all", limit=5000)
     assert list(all_three) == [text for text in fit if text and len(names_of(text)) == 3]
-    nothing = random_formulas(LTL, 10, (10, 10), 0, all_propositions=True, limit=2500)
+    nothing = random_formulas(LTL, 10, (10, 10), 0, fitting="all", limit=2500)
     assert list(nothing) == []
 
 
 def test_names_in_sorted_order():
     plain = first(2000, LTL, 10, (1, 35), 2)
-    renamed = first(2000, LTL, 10, (1, 35), 2, rename_sorted=True)
+    renamed = first(2000, LTL, 10, (1, 35), 2, alphabet=10)
     for before, after in zip(plain, renamed, strict=True):
         used = sorted(names_of(before))
         table = dict(zip(used, "abcdefghij", strict=False))
@@ -153,7 +153,7 @@ def test_names_in_sorted_order():
 
 
 def test_a_larger_alphabet_finds_many_propositions_in_few_leaves():
-    options = {"all_propositions": True, "limit": 30_000}
+    options = {"fitting": "all", "limit": 30_000}
     few = list(random_formulas(LTL, 6, (14, 14), 0, **options))
     many = list(random_formulas(LTL, 6, (14, 14), 0, alphabet=60, **options))
     assert all(len(text) == 14 and names_of(text) == set("abcdef") for text in few + many)
@@ -165,7 +165,7 @@ def test_a_larger_alphabet_finds_many_propositions_in_few_leaves():
 
 @pytest.mark.parametrize("alphabet", [None, 30])
 def test_a_larger_alphabet_leaves_formulas_of_one_shape_equally_likely(alphabet):
-    options = {"all_propositions": True, "alphabet": alphabet, "limit": 100_000}
+    options = {"fitting": "all", "alphabet": alphabet, "limit": 100_000}
     texts = random_formulas(LTL, 2, (5, 5), 0, **options)
     found = Counter(text for text in texts if text[1:3] == "UX" or text[:2] == "UX")
     shapes = {text.replace("a", "?").replace("b", "?") for text in found}

@@ -1,5 +1,6 @@
 """The command line: bad input ends with one clear line and code 2, a failed run with code 1."""
 
+import errno
 import json
 
 import pytest
@@ -26,7 +27,7 @@ def ended(capsys, *words: str) -> tuple[int, str]:
         ("nosuchcommand", "invalid choice: 'nosuchcommand'"),
         ("run Makefile", "expected two files that end in .ipynb"),
         ("batch no.toml", "no.toml"),
-        ("train copying-5-10/propsed", "copying-5-10/propsed"),
+        ("train copying-5-10/propsed", "'copying-5-10/propsed': try copying-5-10/proposed"),
         (f"train {COPYING} --scale huge", "scale is 'huge'; expected one of"),
         (f"train {COPYING} --seed -1", "--seed: invalid int >= 0 value: '-1'"),
         (f"train {COPYING} --device tpu", "--device tpu: "),
@@ -68,7 +69,12 @@ def test_one_try_of_redraw_is_told_and_kept(tmp_path, capsys, monkeypatch):
 
 @pytest.mark.parametrize(
     ("error", "expected"),
-    [(RuntimeError("it\nfailed"), 1), (OSError("it failed"), 2), (KeyboardInterrupt(), 130)],
+    [
+        (RuntimeError("it\nfailed"), 1),
+        (OSError(errno.ENOSPC, "it failed"), 1),
+        (FileNotFoundError("it failed"), 2),
+        (KeyboardInterrupt(), 130),
+    ],
 )
 def test_failures_end_with_their_code_and_one_line(error, expected, capsys, monkeypatch):
     def fail(*_):

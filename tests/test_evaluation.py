@@ -187,6 +187,8 @@ def test_a_perfect_network_gets_perfect_figures(task, monkeypatch):
     assert set(grid["by_propositions"].values()) == {1.0}
     sizes = result["alpha_covariance"], result["alpha_covariance_training"]
     assert [one["vocabulary"] for one in sizes] == [5, 3]
+    unseen = test["unseen"]
+    assert unseen["solved"] == 1 and 0 < unseen["samples"] <= test["samples"]
     json.loads(json.dumps(result), parse_constant=pytest.fail)
 
 

@@ -11,16 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
-import distributed
 import pytest
 
 from itekit.__main__ import main
+from itekit.alpha import canonical
 from itekit.datasets import generate, sets
 from itekit.datasets.candidates import Drawing
 from itekit.datasets.generate import ANSWERS, regenerate, sample
 from itekit.datasets.presets import Recipe, Stratum, preset
 from itekit.datasets.sets import MANIFEST, read_folder, read_manifest
-from itekit.files import locked
 from itekit.logic.formulas import ARITY, split
 from itekit.tasks import ltl, propositional
 from itekit.tasks.verdicts import TIME_OUT
@@ -100,24 +99,6 @@ def test_the_number_of_workers_changes_nothing(tmp_path, monkeypatch, recipe):
     assert [contents(folder) for folder in folders] == [expected] * 2
 
 
-def test_a_cluster_gives_the_same_bytes_when_one_of_its_workers_is_killed(
-    cluster, tmp_path, monkeypatch
-):
-    recipe = replace(ltl_recipe(), strata=(Stratum(5, 20, 28, 100, 15_000),), method="default")
-    expected, made = make(recipe, tmp_path / "here", workers=1), generate.Pool.run
-    with distributed.Client(cluster, set_as_default=False) as client:
-
-        def killing(self, *args, **options):
-            for count, answer in enumerate(made(self, *args, **options)):
-                if count == 20:
-                    os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
-                yield answer
-
-        monkeypatch.setattr(generate.Pool, "run", killing)
-        folder = make(recipe, tmp_path / "cluster", client=client)
-    assert contents(folder) == contents(expected)
-
-
 SLOW_RUN = """
 import sys
 from pathlib import Path
@@ -188,11 +169,6 @@ def test_links_at_predictable_names_are_not_followed(here, tmp_path):
     assert precious.read_text() == "mine"
 
 
-def test_two_runs_do_not_write_one_set(here, tmp_path):
-    with locked(tmp_path / "a"), pytest.raises(BlockingIOError, match="another process"):
-        make(ltl_recipe(), tmp_path / "a")
-
-
 def test_seeds_names_and_scales_give_other_formulas():
     recipes = [ltl_recipe(), ltl_recipe(seed=1), ltl_recipe(name="b"), ltl_recipe(scale="lab")]
     drawn = [tuple(f for _, f in Drawing(recipe).next_round()) for recipe in recipes]
@@ -223,6 +199,10 @@ def test_what_a_set_holds_and_that_its_manifest_says_so(tiny, task):
     assert set().union(*(propositions(f) for f, _ in pairs)) <= set("abcd")
     ends = total * 80 // 100, total * 10 // 100
     assert [len(part) for part in splits.values()] == [*ends, total - sum(ends)]
+    known = {canonical(formula, "abcd", "abcd") for formula, _ in splits["train"]}
+    again = [canonical(formula, "abcd", "abcd") in known for formula, _ in splits["test"]]
+    assert manifest["renamings"]["test"] == sum(again)
+    assert f"{sum(again) / len(again):.1%} are renamings of training" in sets.summary(tiny[task])
     order = [len(formula) for formula, _ in pairs]
     assert order != sorted(order), "the splits are mixed"
     counts = manifest["counts"]

@@ -5,7 +5,7 @@ import contextlib
 import io
 import re
 import types
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import nbformat
@@ -20,11 +20,13 @@ from itekit.experiments import TrainingConfig
 from itekit.files import read_log
 from itekit.model import ModelConfig
 from itekit.network import CheckpointError
+from itekit.redraw import redraw
+from itekit.results import evaluate, publish
 from itekit.training import Network, Trainer
 
 PATH = Path(__file__).parents[1] / "notebooks" / "15_your_own_task.ipynb"
 CELLS = [cell for cell in nbformat.read(PATH, 4).cells if cell.cell_type == "code"]
-PLAIN = EmbeddingConfig("learned")
+PLAIN, PROPOSED = EmbeddingConfig("learned"), EmbeddingConfig(d_beta=5)
 MODEL = ModelConfig(24, 1, 2, 32, 0.0, tree_positions=True)
 TRAINING = TrainingConfig(8, 8, warmup=2, log_every=2, validate_every=4, checkpoint_every=4)
 
@@ -149,6 +151,33 @@ def test_only_embeddings_that_extend_read_a_name_that_training_lacks():
         solver = Solver(Network(small(embedding)).train(False))
         assert solver.can_read("λa@λb@bba") and solver.can_read("λf@λg@ggf") is reads
         assert bool(solver.answers(["λf@λg@ggf"])[0]) is reads
+
+
+@dataclass(frozen=True)
+class Checked(task.TermExperiment):
+    check = staticmethod(task.check)
+
+
+def test_a_task_that_the_kit_has_never_seen_is_judged_and_nothing_of_it_is_published(
+    tmp_path, monkeypatch
+):
+    """Answers are the labels under another name, which are right; every third is no term."""
+    pairs = SIDES[1][:9]
+    said = {p: [y.translate(str.maketrans("abcde", "bcdea"))] for p, y in pairs}
+    said |= {p: [""] for p, _ in pairs[::3]}
+    monkeypatch.setattr(Solver, "_decode", lambda _, problems: [said[p] for p in problems])
+    network = Network(Checked("lambda/test", "smoke", PROPOSED, MODEL, TRAINING)).train(False)
+    test = evaluate(network, progress=False, pairs=pairs)["result"]["test"]
+    assert (test["exact"], test["verdicts"]["invalid"]) == (pytest.approx(2 / 3), 3)
+    assert redraw(network, pairs, 2, progress=False)["solved"]["all"] == [test["exact"]] * 2
+    network.save(tmp_path / "network.safetensors")
+    for of_the_kit in (
+        lambda: evaluate(network),
+        lambda: publish(network.experiment, tmp_path),
+        lambda: Network.load(tmp_path / "network.safetensors"),
+    ):
+        with pytest.raises(ValueError, match="another task"):
+            of_the_kit()
 
 
 # the checklist

@@ -53,6 +53,9 @@ def test_results_are_saved_and_loaded_and_all_seeds_are_found_in_order(directori
     with pytest.raises(ValueError, match="JSON compliant"):  # and nothing is written
         broken = saved | {"seed": 3, "result": {"mean_edit_distance": math.nan}}
         results.save_result(broken, directories)
+    evil = saved | {"experiment": saved["experiment"] | {"scale": "../../../evil"}}
+    with pytest.raises(ValueError, match="expected the name of a file in .*evil"):
+        results.save_result(evil, directories / "deep" / "er")
     assert not list(directories.glob("*.json"))
     results.save_result(evaluated(10), results.RESULTS)
     (results.RESULTS / "copying-5-10-proposed-smoke-s2.log.json").write_text("[]")

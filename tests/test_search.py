@@ -2,21 +2,16 @@
 
 import json
 import math
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 
-import distributed
 import numpy as np
 import pytest
 
 from itekit.__main__ import main
 from itekit.experiments import SCALES, EvaluationGrid, TrainingConfig
-from itekit.files import command, locked
+from itekit.files import locked
 from itekit.results import load_result, paper_table
 from itekit.tasks import search as module
 from itekit.tasks.search import (
@@ -29,6 +24,7 @@ from itekit.tasks.search import (
     search_settings,
 )
 from itekit.training import Trainer, TrainingDivergedError
+from itekit.workers import Pool
 from lessons import search_tables as tables
 from lessons.search_tables import paper_search
 
@@ -124,27 +120,6 @@ def test_a_training_that_was_stopped_goes_on_from_its_checkpoint(fast, places, m
     assert steps == [4, 5]
 
 
-def test_a_killed_search_goes_on(places):
-    """SIGKILL while the second setting or a later one is being made, two at a time."""
-    words = [sys.executable, "-m", "itekit", "search", "--workers=2", *options(places)]
-    process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL)
-    path, end = result_path("smoke", places["directory"]), time.monotonic() + 240
-    while not path.exists() and process.poll() is None and time.monotonic() < end:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    kept = load_search("smoke", places["directory"])
-    assert 1 <= len(kept) < len(search_settings("smoke"))
-    assert {record["trained"]["threads"] for record in kept} == {1}
-    for _ in range(100):  # until the processes of the killed search have gone
-        (done,) = search("smoke", 1, **places)
-        if isinstance(done[1], dict):
-            break
-        time.sleep(0.3)
-    assert Setting.of(done[1]) not in map(Setting.of, kept)
-    assert load_search("smoke", places["directory"])[: len(kept)] == kept
-
-
 def test_a_setting_that_fails_does_not_stop_the_others(fast, places, monkeypatch, capsys):
     first, second = search_settings("smoke")[:2]
 
@@ -179,18 +154,10 @@ def test_records_of_other_settings_and_damaged_files_are_named(fast, places, mon
             missing("smoke", directory)
 
 
-def test_a_cluster_finds_what_this_machine_finds(places, tmp_path, cluster):
-    with distributed.Client(cluster, set_as_default=False) as client:
-        found = dict(search("smoke", 2, client=client, threads=1, **places))
-    chosen = search_settings("smoke")[:2]
-    assert load_search("smoke", places["directory"]) == [found[setting] for setting in chosen]
-    assert not any(places["folder"].iterdir())
-    own = run_setting(chosen[0], "smoke", tmp_path / "own")
-    assert without_times(own) == without_times(found[chosen[0]])
-    assert all(found[s]["trained"]["command"] == command() for s in chosen), "not a worker's"
+def test_workers_of_many_threads_are_refused(places):
     two = SimpleNamespace(nthreads=lambda: {"a worker": 2})
     with pytest.raises(ValueError, match="--nthreads 1"):
-        next(search("smoke", client=two, **places))
+        next(search("smoke", pool=Pool(client=two), **places))
 
 
 def test_the_table_is_the_papers_and_holds_the_best_seed():

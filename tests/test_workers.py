@@ -6,8 +6,8 @@ import subprocess
 import sys
 import time
 from itertools import count, pairwise
+from types import SimpleNamespace
 
-import dask
 import distributed
 import pytest
 from toy_tasks import misbehave, slowly
@@ -165,10 +165,10 @@ def test_what_cannot_be_checked_is_named():
         check_all(ltl.check, [("a", "{a}"), ("&a", "{a}")], workers=1)
 
 
-def test_reading_sets_and_checking_assignments_need_no_spot():
+def test_copying_and_assignments_need_neither_spot_nor_unix():
     code = (
-        "import sys; sys.modules['spot'] = None\n"
-        "import itekit.datasets.sets; from itekit.workers import call\n"
+        "import sys; sys.modules['spot'] = sys.modules['fcntl'] = None\n"
+        "import itekit.results, itekit.redraw; from itekit.workers import call\n"
         "print(call(['itekit.tasks.propositional:check', '&ab', 'b1a1', 'a1b1']))"
     )
     environment = {"PYTHONPATH": ":".join(sys.path)}
@@ -198,12 +198,26 @@ def test_a_cluster_answers_as_this_machine_does_and_may_lose_a_worker(cluster):
         assert len({process for _, process in found}) >= 2, "both workers were at work"
 
 
-def test_no_cluster_is_an_error():
-    with (
-        dask.config.set({"distributed.comm.timeouts.connect": "500ms"}),
-        pytest.raises(OSError, match=r"127\.0\.0\.1:1"),
-    ):
+def test_no_cluster_is_an_error(monkeypatch):
+    monkeypatch.setattr(module, "CONNECT", 0.5)
+    with pytest.raises(ConnectionError, match=r"127\.0\.0\.1:1"):
         cluster("tcp://127.0.0.1:1")
+
+
+def test_a_cluster_without_workers_is_given_up(monkeypatch):
+    """Its workers vanish after the start, and none comes back."""
+    monkeypatch.setattr(module, "LONELY", 0.2)
+
+    class Future:
+        def result(self, timeout):
+            time.sleep(0.1)
+            raise TimeoutError
+
+    seen = iter([{"a worker": 1}])
+    gone = SimpleNamespace(submit=lambda *_, **__: Future(), cancel=lambda _: None)
+    gone.nthreads = lambda: next(seen, {})
+    with pytest.raises(TaskError, match="item 1: .*the cluster has had no worker"):
+        list(Pool(client=gone).run("toy_tasks:misbehave", [1]))
 
 
 SCRIPT = """

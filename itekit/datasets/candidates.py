@@ -44,10 +44,8 @@ def candidates(
     sizes: tuple[int, int],
     seed: int,
     *,
-    fitting: bool = False,
-    all_propositions: bool = False,
+    fitting: bool | str = False,
     alphabet: int | None = None,
-    rename_sorted: bool = False,
 ) -> Iterator[str | None]:
     """For each random tree, without end, the prefix text of its formula, None if it does not fit.
 
@@ -58,21 +56,19 @@ def candidates(
         propositions: the number of atomic propositions (APs), called a, b, ...
         sizes: low and high, in nodes of the tree, all equally likely; the formula may be smaller.
         fitting: only formulas of low to high tokens; if only one size fits, larger trees are drawn
-            too, up to twice that size: more of their formulas have it.
-        all_propositions: only those in which all of the APs occur; implies `fitting`.
-        alphabet: draw from so many APs, and keep formulas in which at most `propositions` of them
-            occur: many APs in few leaves are found much sooner, and formulas of one shape stay
-            equally likely. Implies `fitting` and `rename_sorted`.
-        rename_sorted: rename the APs of each formula to a, b, ... in their sorted order, as the
-            authors do in their sets with 10 APs.
+            too, up to twice that size: more of their formulas have it. "all": only those of them in
+            which all of the APs occur.
+        alphabet: draw from so many APs, keep formulas that fit and in which at most `propositions`
+            of them occur, and rename these to a, b, ... in their sorted order, as the authors do in
+            their sets with 10 APs. With a large one many APs in few leaves are found much sooner;
+            formulas of one shape stay equally likely.
     """
     low, high = sizes
     if not (1 <= low <= high and 1 <= propositions <= (alphabet or propositions) and seed >= 0):
         found = f"{propositions} of {alphabet or propositions}, sizes {low} to {high}, seed {seed}"
         raise ValueError(f"expected APs and sizes from 1 on, and a seed from 0 on, found {found}")
     names = proposition_names(propositions)
-    fitting = fitting or all_propositions or alphabet is not None
-    rename = rename_sorted or alphabet is not None
+    every, fitting = fitting == "all", fitting or alphabet is not None
     spot_names = [f"p{FIRST + number}" for number in range(alphabet or propositions)]
     trees = (low, 2 * high if fitting and low == high else high)
     first = int(np.random.SeedSequence(seed).generate_state(1)[0])
@@ -81,11 +77,11 @@ def candidates(
         if fitting and not low <= spot.length(formula) <= high:
             return None
         tokens, used = spot.str_lbt_ltl(formula).split(), spot_names
-        if rename or all_propositions:
-            found = sorted({token for token in tokens if token[0] == "p"})
-            if len(found) > propositions or (all_propositions and len(found) < propositions):
+        if every or alphabet:
+            occurring = sorted({token for token in tokens if token[0] == "p"})
+            if len(occurring) > propositions or (every and len(occurring) < propositions):
                 return None
-            used = found if rename else used
+            used = occurring if alphabet else used
         tokens = from_lbt(tokens, dict(zip(used, names, strict=False)))
         if ("X", "0") in zip(tokens, tokens[1:], strict=False):
             tokens = _nameless_last(tokens)
@@ -165,15 +161,15 @@ class Drawing:
             text = f"{recipe.name} {recipe.scale} {recipe.seed} {number}"
             seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
             sizes = (stratum.low, stratum.largest_tree or stratum.high)
-            options = {"fitting": True, "rename_sorted": recipe.sorted_names}
-            options |= {key: getattr(stratum, key) for key in ("all_propositions", "alphabet")}
-            language = LANGUAGES[recipe.task]
+            alphabet = stratum.alphabet or (stratum.propositions if recipe.sorted_names else None)
+            fitting = "all" if stratum.all_propositions else True
             if stratum.collection:
                 fit = dict.fromkeys(proposition_names(stratum.propositions))
                 source = chain(patterns(stratum.collection), repeat(None))
                 source = (f if f and set(f) - ARITY.keys() <= fit.keys() else None for f in source)
             else:
-                source = candidates(language, stratum.propositions, sizes, seed, **options)
+                where = LANGUAGES[recipe.task], stratum.propositions, sizes, seed
+                source = candidates(*where, fitting=fitting, alphabet=alphabet)
             self._sources.append(source)
 
     def missing(self) -> list[int]:

@@ -63,19 +63,19 @@ def generate(
     with (
         Pool(workers, client) as pool,
         locked(output),
-        _answers(output / ANSWERS, key) as (file, kept),
+        _answers(output / ANSWERS, key) as answers,
         tqdm(total=recipe.count, desc=recipe.name, disable=not progress) as bar,
     ):
         drawing = Drawing(recipe)
         while True:
-            drawn, found = [], []
+            drawn, labels = [], []
             waiting = _waiting(drawing, drawn, late)
-            for answer in _labels(recipe, waiting, sum(drawing.missing()), kept, pool, limit, file):
-                found.append(answer)
+            for answer in _labels(recipe, waiting, sum(drawing.missing()), answers, pool, limit):
+                labels.append(answer)
                 bar.update(answer not in NO_LABEL)
             if not drawn:
                 break
-            labels = iter(found)
+            labels = iter(labels)
             for number, formula in drawn:
                 drawing.record(number, formula, TIME_OUT if formula in late else next(labels))
         pairs = _divide(recipe, [pair for part in drawing.kept for pair in part])
@@ -151,16 +151,16 @@ def _labels(
     recipe: Recipe,
     formulas: Iterator[str],
     about: int,
-    kept: Iterator[str],
+    answers: tuple[BinaryIO, Iterator[str]],
     pool: Pool,
     limit: float,
-    file: BinaryIO,
 ) -> Iterator[str]:
     """The label of each formula, or one of NO_LABEL; each is written as soon as it is there.
 
-    The first ones are `kept`. Others are made while the formulas after them, `about` so many, are
-    still being drawn.
+    The first ones are those that `_answers` kept. Others are made while the formulas after them,
+    `about` so many, are still being drawn.
     """
+    file, kept = answers
     for formula in formulas:
         if (answer := next(kept, None)) is None:
             formulas = chain([formula], formulas)
@@ -168,8 +168,8 @@ def _labels(
         yield answer
     formulas, sent = tee(formulas)
     items = ((f"itekit.tasks.{recipe.task}:solve", text, recipe.method) for text in sent)
-    answers = pool.run(call, items, limit=limit, count=about)
-    for formula, answer in zip(formulas, answers, strict=True):
+    new = pool.run(call, items, limit=limit, count=about)
+    for formula, answer in zip(formulas, new, strict=True):
         if answer is None:
             answer = UNSATISFIABLE if recipe.task == "ltl" else classify(formula)
         if answer == TIME_OUT and limit != recipe.cpu_seconds:

@@ -46,7 +46,7 @@ def cell_formulas(grid: TimingGrid, count: int, length: int, seed: int) -> list[
     if length < 2 * count - 1:  # a formula with n APs has at least n - 1 binary operators
         return []
     number = int(np.random.SeedSequence([seed, count, length]).generate_state(1)[0]) >> 1
-    options = {"all_propositions": True, "limit": grid.tries}
+    options = {"fitting": "all", "limit": grid.tries}
     different: dict[str, None] = {}
     for formula in random_formulas(LTL, count, (length, length), number, **options):
         different[formula] = None

@@ -26,7 +26,7 @@ from itekit.random_vectors import METHODS
 from itekit.results import RESULTS, RUNS, evaluated
 from itekit.tasks.copying import EvaluationGrid
 from itekit.training import VALIDATION_SEED, Network, Trainer
-from itekit.workers import TaskError, cluster, run
+from itekit.workers import Pool, TaskError, cluster
 
 FOLDER = RUNS / "search"
 BASELINES = ("full-vocabulary", "alpha-renaming")
@@ -127,15 +127,15 @@ def load_search(scale: str | None = None, directory: Path = RESULTS) -> list[dic
     if not path.exists():
         return []
     try:
-        found = {Setting.of(record): record for record in read_json(path, list)}
-        made = {setting: from_json(record["experiment"]) for setting, record in found.items()}
+        records = {Setting.of(record): record for record in read_json(path, list)}
+        made = {setting: from_json(record["experiment"]) for setting, record in records.items()}
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise ValueError(f"{path}: damaged results of a search ({error!r})") from error
     for setting in made:
         if made[setting] != setting.experiment(scale):
             raise ValueError(f"{path}: {setting} was made with other settings; move the file away")
     order = {setting: place for place, setting in enumerate(search_settings(scale))}
-    return [found[setting] for setting in sorted(found, key=lambda s: order.get(s, len(order)))]
+    return [records[s] for s in sorted(records, key=lambda s: order.get(s, len(order)))]
 
 
 def missing(scale: str | None = None, directory: Path = RESULTS) -> list[Setting]:
@@ -176,24 +176,23 @@ def search(
     *,
     directory: Path = RESULTS,
     folder: Path = FOLDER,
-    workers: int = 1,
-    client=None,
-    device: str | None = None,
-    threads: int | None = None,
+    pool: Pool | None = None,
+    **how,
 ) -> Iterator[tuple[Setting, dict | TaskError]]:
     """Run the settings without a record; yields each with its record, or the error it ended with.
 
-    At most `only` settings, `workers` at a time, or on the Dask cluster of `client`, whose workers
-    have one thread each and share `folder` (of the trainings in progress), or start anew.
+    At most `only` settings, one at a time or in a pool, whose workers have one thread each and
+    share `folder` (of the trainings in progress), or start anew. `how`: as for `run_setting`.
     """
-    scale, folder = resolve_scale(scale), Path(folder).absolute()
-    options = {"device": device, "threads": threads or (1 if workers > 1 else None)}
-    if client and max(client.nthreads().values()) > 1:
+    scale, folder, pool = resolve_scale(scale), Path(folder).absolute(), pool or Pool(1)
+    if pool.workers > 1:
+        how["threads"] = how.get("threads") or 1
+    if pool.client and max(pool.client.nthreads().values()) > 1:
         raise ValueError("workers need one thread each: dask worker ... --nthreads 1")
     with locked(folder):
         todo = missing(scale, directory)[:only]
-        job = partial(run_setting, scale=scale, folder=folder, **options)
-        with closing(run(job, todo, workers=workers, client=client, keep_errors=True)) as outcomes:
+        job = partial(run_setting, scale=scale, folder=folder, **how)
+        with pool, closing(pool.run(job, todo, keep_errors=True)) as outcomes:
             for setting, outcome in zip(todo, outcomes, strict=True):
                 if isinstance(outcome, dict):
                     for part in ("trained", "evaluated"):  # a worker knows only its own command
@@ -210,8 +209,9 @@ def search_command(arguments) -> int:
     count, left, failed = len(search_settings(scale)), len(missing(scale, directory)), 0
     print(f"{count} settings at {scale} size, {count - left} done before", flush=True)
     with cluster(arguments.dask) if arguments.dask else nullcontext() as client:
-        options = {key: getattr(arguments, key) for key in ("only", "workers", "device", "threads")}
-        options |= {"directory": directory, "folder": arguments.folder or FOLDER, "client": client}
+        options = {key: getattr(arguments, key) for key in ("only", "device", "threads")}
+        options |= {"directory": directory, "folder": arguments.folder or FOLDER}
+        options["pool"] = Pool(arguments.workers, client)
         for setting, outcome in search(scale, **options):
             line = f"{setting.column:22} {setting.on:18} seed {setting.seed}"
             if isinstance(outcome, dict):
