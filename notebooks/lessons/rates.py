@@ -17,9 +17,15 @@ MARKS = ("circle", "circle-open", "diamond", "square-open")
 PAPER = {"symbol": "diamond-open", "size": 11, "color": "#CC79A7", "line": {"width": 2}}
 
 
-def wilson(k: int, n: int) -> tuple[float, float]:
+def wilson(k: float, n: int) -> tuple[float, float]:
     """The 95 % interval of a rate, k of n."""
-    return binomtest(int(k), int(n)).proportion_ci(method="wilson")
+    return binomtest(round(k), int(n)).proportion_ci(method="wilson")
+
+
+def rate_text(k: float, n: int) -> str:
+    """A rate and its interval, in per cent."""
+    low, high = wilson(k, n)
+    return f"{k / n:.1%} ({100 * low:.0f} to {100 * high:.0f})"
 
 
 def newcombe(k1: int, n1: int, k2: int, n2: int) -> Difference:
@@ -59,7 +65,7 @@ def show_rates(panels: Mapping[str, Mapping[str, Mapping[str, Counts]]], title: 
                 legend = {"mode": "markers", "marker": {"color": _colour(mark, DARK)} | shape}
                 figure.add_scatter(x=[None], y=[None], name=mark, **legend, **place)
     figure.update_xaxes(range=[-4, 106], dtick=20, ticksuffix=" %")
-    _rows(figure, rows, title, 150 + len(rows) * (26 + 18 * len(marks)), told)
+    _rows(figure, rows, title, 150 + len(rows) * (26 + 22 * len(marks)), told)
 
 
 def show_differences(
