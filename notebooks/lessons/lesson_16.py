@@ -15,7 +15,7 @@ from itekit.experiments import experiment
 from itekit.logic.infix import formula_from_text
 from itekit.plots import rates_with_intervals, style
 from itekit.plots.lines import METHODS
-from itekit.plots.show import BELOW, GREY, look
+from itekit.plots.show import BELOW, look
 from itekit.random_vectors import seeded
 from itekit.results import load_network, markdown_table, results, shipped
 from itekit.training import Network
@@ -29,12 +29,6 @@ from lessons.tables import html_table
 NAMES = "abcdef"
 SYMBOLS = (1, 2, 4, 8, 12)  # in the formulas of `costs`
 READY = (6, 20, 60, 200)  # names that LTL networks are ready for
-COPIED = {  # how many names copying networks draw from
-    "proposed": (30, 100, 300, 1000, 3000),
-    "alpha-renaming": (30, 100, 300, 1000, 3000),
-    "larger-set": (300,),
-    "symbol-invariant": (3000,),
-}
 
 
 class ViewPanel(Panel):
@@ -174,21 +168,6 @@ def names_figure() -> go.Figure:
     figure.data[1].name = "alpha-renaming, then names-N-alpha-renaming"
     figure.update_yaxes(range=[0.6, 0.9], dtick=0.1)
     return figure.update_layout(legend=BELOW, margin_b=110)
-
-
-def copying_figure(unique: int, length: int) -> go.Figure:
-    """Exact copies of strings with so many different characters, against the number of names."""
-    rates = {}
-    for method, some in COPIED.items():
-        for count in some:
-            found = shipped(f"copying-names-{count}/{method}")["result"]
-            row, column = (found["axis"].index(value) for value in (unique, length))
-            k = found["exact"][row][column]
-            rates.setdefault(method, {})[count] = k, found["copies_per_cell"]
-    title = f"Exact copies of {unique} different characters"
-    figure = rates_with_intervals(rates, title=title, x="names that exist", log=True)
-    figure.data[2].update(line_color=GREY, marker_color=GREY)  # no method of the lessons
-    return figure.update_yaxes(range=[0.8, 1.01], dtick=0.05)
 
 
 def _views(formula):
