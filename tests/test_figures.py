@@ -92,7 +92,7 @@ def test_without_dot_or_when_it_takes_too_long_the_text_is_shown(monkeypatch, ca
 
 
 def test_rates_and_differences_are_shown_with_their_intervals(capsys):
-    show_rates({"LTL": {"plain": {"new": (13, 20)}}}, "Rates")
+    show_rates({"LTL": {"plain": {"new": (13, 20), "none": (0, 0)}}}, "Rates")
     assert capsys.readouterr().out == "Rates. LTL plain, new: 13 of 20, 65.0%.\n"
     show_differences({"heap": None, "ahead": newcombe(56, 70, 48, 80)}, "A", {"ahead": 0.5})
     said = "A. ahead +20.0 points (+5.2 to +33.4); the paper: ahead +50.0.\n"  # Newcombe 1998
