@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from lessons import figures
+from lessons.rates import newcombe, show_differences, show_rates
 from lessons.search_tables import paper_search
 
 # the copying search
@@ -85,3 +86,14 @@ def test_without_dot_or_when_it_takes_too_long_the_text_is_shown(monkeypatch, ca
         assert figures.graph_svg(GRAPH) is None
     figures.show_graph(GRAPH, "0 -> 0   a & b", "an automaton")
     assert capsys.readouterr().out == "0 -> 0   a & b\n"
+
+
+# rates and their differences
+
+
+def test_rates_and_differences_are_shown_with_their_intervals(capsys):
+    show_rates({"LTL": {"plain": {"new": (13, 20), "none": (0, 0)}}}, "Rates")
+    assert capsys.readouterr().out == "Rates. LTL plain, new: 13 of 20, 65.0%.\n"
+    show_differences({"heap": None, "ahead": newcombe(56, 70, 48, 80)}, "A", {"ahead": 0.5})
+    said = "A. ahead +20.0 points (+5.2 to +33.4); the paper: ahead +50.0.\n"  # Newcombe 1998
+    assert capsys.readouterr().out == said

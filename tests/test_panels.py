@@ -219,6 +219,8 @@ def test_each_setting_of_the_lesson_chooses_a_way_whose_runs_fit():
     told = text_of(panel)
     assert "once for each symbol" in told and "answers can depend on names" in told
     assert "ready for 3 names" in told
+    panel.controls[0].value = float("inf")  # of each way the run that comes nearest is told
+    assert "a random part ready for 200 names" in " ".join(text_of(panel).split())
 
 
 def test_the_panel_of_harmless_changes_asks_every_network_about_every_one():

@@ -34,7 +34,7 @@ from itekit.tasks.ltl import check
 from itekit.tasks.verdicts import SOLVED
 from lessons.exercises import Exercise, many
 from lessons.panels import Panel, look, typed
-from lessons.rates import Counts, Difference, newcombe, points, wilson
+from lessons.rates import Counts, Difference, newcombe, points, rate_text, wilson
 from lessons.tables import html_table
 
 
@@ -123,11 +123,6 @@ def heatmaps(results: Mapping[str, dict | None], title: str) -> None:
     show(rate_heatmaps(panels, **axes, title=title), alt=alt)
 
 
-def _rate(k: int, n: int) -> str:
-    low, high = wilson(k, n)
-    return f"{k / n:.1%} ({100 * low:.0f} to {100 * high:.0f})"
-
-
 def grid_table(results: Mapping[str, dict | None]) -> Markdown:
     """A row for each network: correct answers with 95 % intervals, and the paper's mean."""
     head = ["network", "APs of training", "more APs", "more, without vacuous answers"]
@@ -136,8 +131,8 @@ def grid_table(results: Mapping[str, dict | None]) -> Markdown:
         cells = ["not run yet", *["–"] * 3]
         if one:
             right, mean = counts(one), one["result"]["generalization"]["mean_correct_cells"]
-            cells = [_rate(*right["known"]), _rate(*right["more"])]
-            cells += [_rate(*counts(one, "solved")["more"]), f"{mean:.1%}"]
+            cells = [rate_text(*right["known"]), rate_text(*right["more"])]
+            cells += [rate_text(*counts(one, "solved")["more"]), f"{mean:.1%}"]
         theirs = paper_cell(name, "heatmap-mean-correct")
         rows.append([_variant(name), *cells, "–" if theirs is None else f"{theirs:.1%}"])
     if name.startswith("prop/"):  # an assignment is never vacuous

@@ -1,42 +1,34 @@
-"""Lesson 16: a panel, measurements, tables and exercises on the symbol-invariant transformer."""
+"""Lesson 16: a panel, measurements, two figures and exercises on two ways to forget names."""
 
 import time
 
 import plotly.graph_objects as go
 import torch
-from scipy.stats import binomtest
+from IPython.display import Markdown
 
 from itekit.alpha import Renaming, used_tokens
 from itekit.data import problems
 from itekit.datasets.sets import read_set
-from itekit.decoding import Solver, copy_strings
-from itekit.evaluation import GridEvaluation, judge, propositions
+from itekit.decoding import Solver
+from itekit.evaluation import judge, propositions
 from itekit.experiments import experiment
 from itekit.logic.infix import formula_from_text
-from itekit.names import NAMES as EXPERIMENTS
-from itekit.names import NAMES_AXIS
 from itekit.network import Network
-from itekit.plots import rates_with_intervals, show, style
+from itekit.plots import rates_with_intervals, style
 from itekit.plots.lines import METHODS
-from itekit.plots.show import look
+from itekit.plots.show import BELOW, look
 from itekit.random_vectors import seeded
-from itekit.results import load_network, results, shipped
+from itekit.results import load_network, markdown_table, results, shipped
 from itekit.vocabulary import ltl_vocabulary
 from lessons.exercises import Exercise, many, random_formula
+from lessons.lesson_10 import counts
 from lessons.panels import Panel, typed
+from lessons.rates import Counts, rate_text
 from lessons.tables import html_table
 
 NAMES = "abcdef"
 SYMBOLS = (1, 2, 4, 8, 12)  # in the formulas of `costs`
-_AXIS = {  # method: its network for 6 names, and the end of the names of those for more
-    "proposed": ("smallest-set", ""),
-    "alpha-renaming": ("alpha-renaming", "-alpha-renaming"),
-    "symbol-invariant": ("converted", None),
-}
-LTL_NAMES = {  # method: number of names: experiment
-    method: {6: six} | {n: f"names-{n}{end}" for n in (20, 60, 200) if end is not None}
-    for method, (six, end) in _AXIS.items()
-}
+READY = (6, 20, 60, 200)  # names that LTL networks are ready for
 
 
 class ViewPanel(Panel):
@@ -110,7 +102,7 @@ def costs(size: str, seed: int, copies: int = 16, tries: int = 15) -> dict[str, 
     return found
 
 
-def cost_figure(costs: dict[str, list[float]]) -> None:
+def cost_figure(costs: dict[str, list[float]]) -> go.Figure:
     """What `costs` measured, as lines."""
     figure = go.Figure()
     for name, times in costs.items():
@@ -120,8 +112,7 @@ def cost_figure(costs: dict[str, list[float]]) -> None:
     figure.update_xaxes(title_text="symbols in each formula", tickvals=SYMBOLS)
     figure.update_yaxes(title_text="milliseconds of one core", rangemode="tozero")
     title = "The price of a stream for each symbol"
-    alt = "Milliseconds to read 16 formulas: proposed is flat, symbol-invariant a rising line."
-    show(style(figure, title=title, width=760, height=360, showlegend=True), alt=alt)
+    return style(figure, title=title, width=760, height=360, showlegend=True)
 
 
 def spent(one: dict) -> tuple[int, float]:
@@ -133,127 +124,51 @@ def spent(one: dict) -> tuple[int, float]:
     return before[0] + problems, before[1] + trained["seconds"]
 
 
-def _cells(one: dict) -> str:
-    grid = one["result"]["generalization"]
-    known = experiment("ltl/proposed", "lab").propositions  # of training, in both logics
-    test, n = one["result"]["test"]["correct"], one["result"]["test"]["samples"]
-    more = [sum(map(sum, grid[k][known:])) for k in ("correct", "samples")]
-    rates = [(test, n), (more[0] / more[1], more[1])]
-    cells = [f"{p:6.1%} ±{1.96 * (p * (1 - p) / n) ** 0.5:4.1%}" for p, n in rates]
-    rows = (one["result"]["alpha_covariance"] or {"by_propositions": {}})["by_propositions"]
-    same = f"{sum(row['mean'] for row in rows.values()) / len(rows):.3f}" if rows else "–"
-    return f"{spent(one)[0]:>9,}   {cells[0]}   {cells[1]}   {same}"
+def ltl_table(*names: str) -> Markdown:
+    """A row for each LTL training that has a result, with 95 % intervals."""
+    rows = []
+    for one in (one for name in names for one in results(f"ltl/{name}", "lab")):
+        test, same = one["result"]["test"], one["result"]["alpha_covariance"]
+        same = [row["mean"] for row in same["by_propositions"].values()] if same else []
+        row = [one["name"].removeprefix("ltl/") + ", again" * (one["seed"] > 0)]
+        row += [f"{spent(one)[0]:,}", rate_text(test["correct"] * test["samples"], test["samples"])]
+        row += [rate_text(*counts(one)["more"]), f"{sum(same) / len(same):.3f}" if same else "–"]
+        rows.append(row)
+    head = ("network", "problems seen", "test split", "more APs", "alpha-covariance")
+    return Markdown(markdown_table(head, rows))
 
 
-def _table(family: str, names: tuple[str, ...]) -> None:
-    width = max(24, *map(len, names))
-    print(f"{'':{width}} {'problems':>9}   test split       more APs       alpha-covariance")
-    for name in names:
-        found = results(f"{family}/{name}", "lab")
-        for one in found:
-            told = f"   again, seed {one['seed']}" if one["seed"] else name
-            print(f"{told:{width}} {_cells(one)}")
-        if not found:
-            print(f"{name:{width}} not run yet")
-
-
-def ltl_table(*names: str) -> None:
-    """A line for each LTL training that has a result; ± is half of a 95 % interval."""
-    _table("ltl", names)
-
-
-def prop_table(*names: str) -> None:
-    """The same of propositional logic."""
-    _table("prop", names)
-
-
-def right_by_symbols(networks: dict[str, Network], size: str) -> None:
-    """A line for each network: right answers of the test split by number of symbols, draw 0."""
+def right_by_symbols(networks: dict[str, Network], size: str) -> dict[str, dict[str, Counts]]:
+    """For `show_rates`: right answers of the test split by number of symbols, draw 0."""
     pairs = read_set("ltl35", size)["test"][: {"smoke": 20}.get(size, 2000)]
-    counts, told = propositions(pairs, NAMES), f"{'':28}" + "all".rjust(9)
-    print(told + "".join(f"{n} symbol{'s' * (n > 1)}".rjust(12) for n in (1, 2, 3)))
+    symbols, found = propositions(pairs, NAMES), {}
     for name, one in networks.items():
         answers = Solver(one, 0).answers([formula for formula, _ in pairs])
         good = judge(one.experiment.check, pairs, answers).good
-        rates = "".join(f"{good[counts == n].mean():12.1%}" for n in (1, 2, 3))
-        print(f"{name:28}{good.mean():9.1%}{rates}")
-
-
-def copying_table(unique: int, length: int) -> None:
-    """Exact copies, learned numbers, and the steps that used a learned row, for each run."""
-    print(f"names    {'':20}{'exact copies':24}{'learned numbers':>15}{'uses of a row':>16}")
-    for count in NAMES_AXIS:
-        for method in ("proposed", "larger-set", *METHODS[1:]):
-            name = f"copying-names-{count}/{method}"
-            for one in results(name, "lab") if name in EXPERIMENTS else ():
-                axis, result, made = one["result"]["axis"], one["result"], experiment(name, "lab")
-                k = result["exact"][axis.index(unique)][axis.index(length)]
-                n = result["copies_per_cell"]
-                low, high = binomtest(k, n).proportion_ci(method="wilson")
-                rows, used = Network(made).embedding.parameters(), one["trained"]["steps"]
-                if method in ("alpha-renaming", "full-vocabulary"):  # a row for each name
-                    data, size = made.data, made.training.batch_size
-                    drawn = size * (data.minimum + data.maximum) / 2  # characters of a batch
-                    share = 1 - (1 - 1 / data.characters) ** drawn  # of the data's characters
-                    used *= share * data.characters / count
-                told = f"   again, seed {one['seed']}" if one["seed"] else method
-                print(f"{count:5,}    {told:20}{k / n:6.1%} ({low:.1%} to {high:.1%}) "
-                      f"{sum(row.numel() for row in rows):15,}{used:16,.0f}")  # fmt: skip
-
-
-@torch.no_grad()
-def confusions(network: Network, unique: int, length: int) -> None:
-    """In how many places the random parts of a wrong character and of the right one differ."""
-    grid, d = GridEvaluation(network, progress=False), network.experiment.embedding.d_beta
-    known, wrong, pairs, read = grid.vocabulary.learned_count, [], [], 0
-    for draw in range(grid.draws):
-        U = grid.matrix(draw)
-        corners = (U[known:, -d:] > 0).int()
-        pairs += torch.pdist(corners.float(), p=1).int().tolist()
-        for batch in grid.batches(length, [unique]):
-            right, found = batch.target[:, :length], copy_strings(network, U, batch)[:, :length]
-            swapped = (found != right) & (found >= known)
-            one, other = (corners[tokens[swapped] - known] for tokens in (found, right))
-            wrong += (one != other).sum(1).tolist()
-            read += ((found[..., None] == right[:, None]).any(-1) & swapped).sum().item()
-    print(f"{len(wrong)} wrong characters, {read} of them stand elsewhere in the string")
-    print(f"of {d} places    wrong characters    pairs of names")
-    for places in range(1, d + 1):
-        print(f"{places:11} {wrong.count(places):19} {pairs.count(places) / len(pairs):17.1%}")
-
-
-def ltl_names() -> dict[str, dict[int, tuple[int, int]]]:
-    """Correct answers of how many problems of the grid, by method and number of names."""
-    found: dict[str, dict[int, tuple[int, int]]] = {}
-    for method, runs in LTL_NAMES.items():
-        for count, name in runs.items():
-            if one := shipped(f"ltl/{name}"):
-                grid = one["result"]["generalization"]
-                rate = tuple(sum(map(sum, grid[key])) for key in ("correct", "samples"))
-                found.setdefault(method, {})[count] = rate
-    for count in found.get("proposed", {}):  # one network, whose answers do not depend on it
-        found["symbol-invariant"][count] = found["symbol-invariant"][6]
+        parts = {f"{n} symbol{'s' * (n > 1)}": good[symbols == n] for n in (1, 2, 3)}
+        found[name] = {text: (sum(part), len(part)) for text, part in parts.items()}
     return found
 
 
-def names_figure(counts: dict[str, dict[int, tuple[int, int]]], title: str) -> None:
-    """Rates against the number of names."""
-    words = "names that the network is ready for"
-    figure = rates_with_intervals(counts, title=title, x=words, log=True)
+def _grid(name: str) -> Counts:
+    grid = shipped(f"ltl/{name}")["result"]["generalization"]
+    return sum(map(sum, grid["correct"])), sum(map(sum, grid["samples"]))
+
+
+def names_figure() -> go.Figure:
+    """Right answers over the whole LTL grid against the number of names."""
+    runs = {
+        "smallest-set": {n: f"names-{n}" for n in READY} | {6: "smallest-set"},
+        "alpha-renaming": {n: f"names-{n}-alpha-renaming" for n in READY} | {6: "alpha-renaming"},
+        "converted": dict.fromkeys(READY, "converted"),  # its answers do not depend on them
+    }
+    rates = {method: {n: _grid(run) for n, run in some.items()} for method, some in runs.items()}
+    title, x = "LTL: right answers over the whole grid", "N, the names that a network is ready for"
+    figure = rates_with_intervals(rates, title=title, x=x, log=True)
+    figure.data[0].name = "smallest-set, then names-N"
+    figure.data[1].name = "alpha-renaming, then names-N-alpha-renaming"
     figure.update_yaxes(range=[0.6, 0.9], dtick=0.1)
-    spoken = "; ".join(
-        f"{name} " + ", ".join(f"{k / n:.0%} at {x:,}" for x, (k, n) in points.items())
-        for name, points in counts.items()
-    )
-    show(figure, alt=f"{title}: {spoken}.")
-
-
-def mistakes(count: int = 8) -> None:
-    """The shortest problems of the test split that the symbol-invariant network gets wrong."""
-    found = shipped("ltl/symbol-invariant")
-    rows = found["result"]["mistakes"] if found else []
-    for row in sorted(rows, key=lambda row: len(row["formula"]))[:count]:
-        print(f"{row['formula']:22} label {row['label']:20} answer {row['answer']:.28}")
+    return figure.update_layout(legend=BELOW, margin_b=110)
 
 
 def _views(formula):

@@ -1,81 +1,122 @@
-"""Lesson 17: what the paper and we measured side by side, and a panel that chooses a method."""
+"""Lesson 17: the claims side by side, redraw and verify, and a panel that chooses a method."""
 
+from collections.abc import Iterable
 from math import inf
 
 import ipywidgets as widgets
-from IPython.display import HTML, Markdown
+from IPython.display import HTML
 
-from itekit.names import LOGIC_NAMES
-from itekit.results import markdown_table, our_rate, paper_cell, shipped
-from lessons.lesson_16 import spent
+from itekit.results import our_rate, paper_cell, shipped
+from lessons.lesson_10 import Runs
+from lessons.lesson_16 import READY, spent
 from lessons.panels import Panel
+from lessons.rates import Counts, newcombe, rate_text, show_differences
 from lessons.tables import html_table
 
 COLUMNS = {"test": "correct", "grid": "heatmap-mean-correct", "more": "beyond"}
 KNOWN = 3  # propositions of the training at lab size
 WAYS = {"learned": "learned rows", "alpha_renaming": "learned rows, dealt anew at each step"}
 WAYS |= {"dual_part": "a random part", "invariant": "a stream for each symbol"}
-ASIDE = ("without", "short", "continued")  # ablations, short trainings and controls
+CLAIMS = {  # heap: claim: the second run is ahead of the first one, in a part
+    "reproduced": {
+        "LTL: plain, names not biased (test split)": "ltl-perturbed/plain ltl/plain test",
+        "with them: proposed, not plain": "ltl-perturbed/plain ltl-perturbed/proposed test",
+        "propositional: the same (test split)": "prop-perturbed/plain prop-perturbed/proposed test",
+        "propositional: f_bn (cells)": "prop/without-f_bn prop/proposed grid",
+    },
+    "not reproduced": {
+        "LTL: proposed, not alpha-renaming (cells)": "ltl/alpha-renaming ltl/proposed grid",
+        "LTL: f_bn (cells)": "ltl/without-f_bn ltl/proposed grid",
+        "LTL: AdaCos and f_fn (cells)": "ltl/without-adacos-f_fn ltl/proposed grid",
+    },
+    "found on the way": {
+        "propositional: labels' order (test split)": "prop/by-name prop/proposed test",
+        "LTL: converted, not alpha-renaming (new APs)": "ltl/alpha-renaming ltl/converted more",
+        "propositional: the same (new APs)": "prop/alpha-renaming prop/converted more",
+        "6 names: random part, not rows (new APs)": "ltl/alpha-renaming ltl/smallest-set more",
+        "200 names: the same (new APs)": "ltl/names-200-alpha-renaming ltl/names-200 more",
+    },
+}
+CHOICES = ["plain", "full-vocabulary", "proposed", "smallest-set", "alpha-renaming"]
+CHOICES += [f"names-{n}{end}" for n in READY[1:] for end in ("", "-alpha-renaming")]
+CHOICES += ["canonical-proposed", "symbol-invariant", "converted"]
 
 
-def rate(one: dict, part: str) -> tuple[float, float]:
-    """Right answers and their variance: of the test split, of the grid, or with more names."""
+def rate(one: dict, part: str) -> Counts:
+    """Right answers of how many: of the test split, of the grid, or with more names.
+
+    Of the grid it is the mean over cells, as the paper's, as if so many of its problems were right.
+    """
     grid, first = one["result"]["generalization"], KNOWN if part == "more" else 0
     k, n = (sum(map(sum, grid[key][first:])) for key in ("correct", "samples"))
     n = one["result"]["test"]["samples"] if part == "test" else n
-    p = k / n if part == "more" else our_rate(one, COLUMNS[part])
-    return p, p * (1 - p) / n
+    return (k if part == "more" else our_rate(one, COLUMNS[part]) * n), n
 
 
-def beside(*rows: tuple[str, str, str, str]) -> Markdown:
-    """For each claim two runs and a part: the paper's rates, ours, and our difference in points."""
-    table = []
-    for claim, first, second, part in rows:
-        theirs = [paper_cell(name, COLUMNS[part]) for name in (first, second)]
-        paper, ours, change = "–", "not run yet", "–"
-        if None not in theirs:
-            paper = "{:.1%} → {:.1%}".format(*theirs)
-        if (one := shipped(first)) and (other := shipped(second)):
-            (p, v), (q, w) = rate(one, part), rate(other, part)
-            ours, change = f"{p:.1%} → {q:.1%}", f"{100 * (q - p):+.1f} ±{196 * (v + w) ** 0.5:.1f}"
-        table.append([claim, paper, ours, change.replace("-", "−")])
-    head = ("claim", "the paper", "ours", "our difference, points")
-    return Markdown(markdown_table(head, table))
+def show_claims() -> None:
+    """Show ours and the paper's difference for CLAIMS."""
+    rows, paper = {}, {}
+    for heap, claims in CLAIMS.items():
+        rows[heap] = None
+        for claim, (first, second, part) in ((c, runs.split()) for c, runs in claims.items()):
+            counts = rate(shipped(second), part) + rate(shipped(first), part)
+            rows[claim] = newcombe(*counts)
+            theirs = [paper_cell(name, COLUMNS[part]) for name in (second, first)]
+            if None not in theirs:
+                paper[claim] = theirs[0] - theirs[1]
+    show_differences(rows, "What the claims came to", paper)
+
+
+def redraw_rates(runs: Runs, names: Iterable[str]) -> dict[str, dict[str, Counts]]:
+    """For `show_rates`: problems of the test split solved by one answer and by 30 tries."""
+    found = {}
+    for name in names:
+        if one := runs.redraw(name):
+            part, n = one["test"], one["test"]["samples"]["all"]
+            first, last = part["solved"]["all"][0] * n, part["solved_beams"]["all"][-1] * n
+            row = {"one answer": (round(first), n), "30 tries, three beams each": (round(last), n)}
+            found[name.partition("/")[2]] = row
+    return found
 
 
 def objections(one: dict, names: float, exact: bool, data: bool, once: bool) -> list[str]:
     """What speaks against a run."""
-    made = one["experiment"]
-    kind, known = made["embedding"]["kind"], made["propositions"]
-    ready = known if kind == "learned" else made["test_propositions"]
+    made, kind = one["experiment"], one["experiment"]["embedding"]["kind"]
     against = {
-        f"ready for {ready} names": names > ready and kind != "invariant",
+        f"ready for {ready(one):g} names": names > ready(one),
         "answers can depend on names": exact and kind != "invariant" and not made["canonical"],
         "an answer may use a name that its problem lacks": exact and made["canonical"],
-        "needs training data with all names": known > KNOWN and not data,
+        "needs training data with all names": made["propositions"] > KNOWN and not data,
         "reads a problem once for each symbol": once and kind == "invariant",
     }
     return [text for text, holds in against.items() if holds]
 
 
+def ready(one: dict) -> float:
+    """How many names a run can read."""
+    made = one["experiment"]
+    kind = {"learned": made["propositions"], "invariant": inf}
+    return kind.get(made["embedding"]["kind"], made["test_propositions"])
+
+
 def ways(names: float, exact: bool, data: bool, once: bool) -> tuple[list, list]:
     """The best run of each way that fits, the best way first; and why the others do not."""
     fits, others, part = {}, {}, "test" if names <= KNOWN else "more"
-    for name in [n for n in LOGIC_NAMES if n.startswith("ltl/") and not any(a in n for a in ASIDE)]:
-        if one := shipped(name):
-            made, (p, v) = one["experiment"], rate(one, part)
-            way = "canonical form, " * made["canonical"] + WAYS[made["embedding"]["kind"]]
-            way += ", data with all names" * (made["propositions"] > KNOWN)
-            if against := objections(one, names, exact, data, once):
-                others[way] = min(others.get(way, against), against, key=len)
-                continue
-            same = one["result"]["alpha_covariance"] or one["result"]["alpha_covariance_training"]
-            same = [row["mean"] for row in same["by_propositions"].values()]
-            cells = f"{p:.1%} ±{196 * v**0.5:.1f}", f"{sum(same) / len(same):.3f}"
-            cells += f"{spent(one)[1] / 60:.0f} minutes", f"<code>{name}</code>"
-            fits[way] = max(fits.get(way, (0,)), (p, f"<b>{way}</b>", *cells))
+    for one in filter(None, (shipped(f"ltl/{name}") for name in CHOICES)):
+        made, (k, n) = one["experiment"], rate(one, part)
+        way = "canonical form, " * made["canonical"] + WAYS[made["embedding"]["kind"]]
+        way += ", data with all names" * (made["propositions"] > KNOWN)
+        if against := objections(one, names, exact, data, once):  # of the run that is nearest
+            reason = len(against), -ready(one), against
+            others[way] = min(others.get(way, reason), reason)
+            continue
+        same = one["result"]["alpha_covariance"] or one["result"]["alpha_covariance_training"]
+        same = [row["mean"] for row in same["by_propositions"].values()]
+        cells = rate_text(k, n), f"{sum(same) / len(same):.3f}"
+        cells += f"{spent(one)[1] / 60:.0f} minutes", f"<code>{one['name']}</code>"
+        fits[way] = max(fits.get(way, (0,)), (k / n, f"<b>{way}</b>", *cells))
     rows = [row[1:] for row in sorted(fits.values(), reverse=True)] or [("<b>nothing fits</b>",)]
-    return rows, [(way, "; ".join(why)) for way, why in others.items() if way not in fits]
+    return rows, [(w, "; ".join(why)) for w, (*_, why) in others.items() if w not in fits]
 
 
 def choices(*wishes) -> str:
@@ -85,12 +126,13 @@ def choices(*wishes) -> str:
     return html_table([head, *rows]) + html_table([("", "what speaks against it"), *against])
 
 
-def winners(*settings: tuple[int, bool, bool, bool]) -> HTML:
+def winners_table(*settings: tuple[int, bool, bool, bool]) -> HTML:
     """For each setting of `ways` the one that comes first."""
-    table = [("names", "wishes", "comes first", "right answers", "alpha-covariance")]
+    table = [("names", "wishes", "comes first", "right answers", "alpha-covariance", "run")]
     for names, exact, data, once in settings:
         wishes = ["same answers"] * exact + ["data with all names"] * data + ["one reading"] * once
-        table.append((str(names), ", ".join(wishes), *ways(names, exact, data, once)[0][0][:3]))
+        way, right, same, _, run = ways(names, exact, data, once)[0][0]
+        table.append((str(names), ", ".join(wishes), way, right, same, run))
     return HTML(html_table(table))
 
 

@@ -17,9 +17,15 @@ MARKS = ("circle", "circle-open", "diamond", "square-open")
 PAPER = {"symbol": "diamond-open", "size": 11, "color": "#CC79A7", "line": {"width": 2}}
 
 
-def wilson(k: int, n: int) -> tuple[float, float]:
+def wilson(k: float, n: int) -> tuple[float, float]:
     """The 95 % interval of a rate, k of n."""
-    return binomtest(int(k), int(n)).proportion_ci(method="wilson")
+    return binomtest(round(k), int(n)).proportion_ci(method="wilson")
+
+
+def rate_text(k: float, n: int) -> str:
+    """A rate and its interval, in per cent."""
+    low, high = wilson(k, n)
+    return f"{k / n:.1%} ({100 * low:.0f} to {100 * high:.0f})"
 
 
 def newcombe(k1: int, n1: int, k2: int, n2: int) -> Difference:
@@ -45,9 +51,10 @@ def show_rates(panels: Mapping[str, Mapping[str, Mapping[str, Counts]]], title: 
     for column, (heading, panel) in enumerate(panels.items(), 1):
         place = {"row": 1, "col": column}
         for j, mark in enumerate(marks):
-            some = {row: panel[row][mark] for row in panel if mark in panel[row]}
+            some = {row: panel[row][mark] for row in panel if panel[row].get(mark, (0, 0))[1]}
             ends = [(k / n, *wilson(k, n)) for k, n in some.values()]
-            heights = [rows.index(row) + 0.3 * (j - (len(marks) - 1) / 2) for row in some]
+            apart = min(0.3, 0.78 / len(marks)) * (j - (len(marks) - 1) / 2)
+            heights = [rows.index(row) + apart for row in some]
             shape = {"symbol": MARKS[j], "size": 11, "line": {"width": 2}}
             colours = [_colour(row, _colour(mark, DARK)) for row in some]
             figure.add_trace(_points(ends, heights, colours, "{:.0f}", shape), **place)
@@ -59,7 +66,7 @@ def show_rates(panels: Mapping[str, Mapping[str, Mapping[str, Counts]]], title: 
                 legend = {"mode": "markers", "marker": {"color": _colour(mark, DARK)} | shape}
                 figure.add_scatter(x=[None], y=[None], name=mark, **legend, **place)
     figure.update_xaxes(range=[-4, 106], dtick=20, ticksuffix=" %")
-    _rows(figure, rows, title, 150 + len(rows) * (26 + 18 * len(marks)), told)
+    _rows(figure, rows, title, 150 + len(rows) * (26 + 22 * len(marks)), told)
 
 
 def show_differences(
@@ -72,7 +79,7 @@ def show_differences(
     figure, paper = make_subplots(), paper or {}
     some = {i: found for i, found in enumerate(rows.values()) if found}
     colours = [GREY if low <= 0 <= high else DARK for _, low, high in some.values()]
-    figure.add_trace(_points(some.values(), list(some), colours, "{:+.1f}", {"size": 10}))
+    figure.add_trace(_points(list(some.values()), list(some), colours, "{:+.1f}", {"size": 10}))
     name = "ours, with its 95 % interval; grey: it holds 0"
     figure.data[0].update(name=name, showlegend=True)
     where = [list(rows).index(name) for name in paper]
@@ -94,7 +101,7 @@ def _colour(name: str, other: str) -> str:
 
 def _points(ends, heights, colours, form: str, shape: Mapping) -> go.Scatter:
     """Points with horizontal intervals from (value, low, high), 0 to 1, and what they say."""
-    x, low, high = ([100 * value for value in column] for column in zip(*ends, strict=True))
+    x, low, high = ([100 * end[i] for end in ends] for i in range(3))
     bars = {"array": [b - a for a, b in zip(x, high, strict=True)], "color": "#555555"}
     bars |= {"arrayminus": [a - b for a, b in zip(x, low, strict=True)], "thickness": 1.5}
     text = [form.format(value).replace("-", "−") for value in x]
