@@ -31,7 +31,7 @@ WIDE = """() => [...document.querySelectorAll('.jp-OutputArea-output')]
 SAVED = """async () => {
     const context = jupyterapp.shell.currentWidget.context;
     await context.save();
-    const options = {type: 'file', format: 'text'};
+    const options = {type: 'file', format: 'text', content: true};
     return (await jupyterapp.serviceManager.contents.get(context.path, options)).content;
 }"""
 # What a panel shows: its text, and what its figures draw.
