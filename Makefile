@@ -30,6 +30,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 READY := .venv/itekit-ready
 SETTINGS := .venv/share/jupyter/lab/settings
+SERVER := .venv/etc/jupyter/jupyter_server_config.py
 LESSONS := $(wildcard notebooks/*.ipynb notebooks/appendix/*.ipynb)
 NOTEBOOKS ?= $(LESSONS) $(wildcard notebooks/solutions/*.ipynb)
 BENCHMARKS := $(sort $(wildcard tests/benchmarks/bench_*.py))
@@ -53,6 +54,8 @@ $(READY): $(REQUIREMENTS) pyproject.toml
 		"goes on from here."; exit 1; }
 	@mkdir -p $(SETTINGS) && printf '%s\n' '{"@jupyterlab/apputils-extension:notification":' \
 		'{"fetchNews": "false", "checkForUpdates": false}}' > $(SETTINGS)/overrides.json
+	@mkdir -p $(dir $(SERVER)) && printf '%s\n' 'from itekit.notebooks import before_save' \
+		'c.ContentsManager.pre_save_hook = before_save' > $(SERVER)
 	@touch $(READY)
 
 run: $(READY)

@@ -52,9 +52,6 @@ print(f"{spot.version()}, G(a -> F b) becomes {spot.translate('G(a -> F b)').num
     ("py-aiger", "", """
 import aiger, aiger_sat
 print("a & b can be true:", aiger_sat.is_sat(aiger.atom("a") & aiger.atom("b")))"""),
-    ("Graphviz dot", "only drawings of automata need it: apt install graphviz (brew on macOS)", """
-import shutil
-print(shutil.which("dot") or exit("not on the PATH"))"""),
     ("browser", "only PNG copies of figures need one: apt install chromium, or kaleido_get_chrome; "
      "BROWSER_PATH names one in an unusual place", """
 from choreographer.browsers.chromium import Chromium

@@ -14,6 +14,7 @@ import pytest
 import torch
 from rapidfuzz.distance import OSA
 
+from lessons import exercises
 from lessons.exercises import Exercise, NotSolvedError, alike, difference, many, plain, show
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
@@ -78,16 +79,17 @@ def swaps_too_freely(a, b):
     return OSA.distance(a, b) - (min(len(a), len(b)) > 1)
 
 
+SETTLED = EXERCISES["03 settled_scale"].reference
 # Other wrong answers, and what signs and judges have to say. Each goes wrong on all seeds.
 WRONG = [
     ("01 complete", lambda m, a: dict(m), "expected a dict with a new name for each"),
     ("01 equal_up_to_names", lambda s, t: True, "these are free variables"),
     ("01 substitute", lambda t, n, new: t, "another function"),
     ("02 draw", lambda n, d, rng: [[1] * d] * n, "are the same: two tokens look alike"),
+    ("03 settled_scale", lambda c, t, C: 0.1 if t > 0.8 else SETTLED(c, t, C), "min(theta, π/4)"),
     ("04 rope_halves", lambda x, base: 2 * x, "keeps the length of a row"),
     ("04 branches", lambda text, i: "L" * 20, "deeper than the token stands"),
     ("05 distance_with_swaps", swaps_too_freely, "only where it makes both letters right"),
-    ("05 decode", lambda model, rows, limit: [""] * rows, "the strings should be"),
     ("05 extend", lambda U, n, d, betas: U, "shape ["),
     ("07 globally", lambda f, after: [*f], "of type list, expected set"),
     ("12 undo", lambda answer, r: print(answer), "does every way through the function end"),
@@ -182,6 +184,27 @@ OTHER = [
     (1.0, float("nan")),
     ("ab", ["a", "b"]),
 ]
+
+
+def test_an_endless_loop_is_stopped_and_the_readers_own_interrupt_is_not(monkeypatch):
+    monkeypatch.setattr(exercises, "SECONDS", 0.3)
+
+    def endless(*_):
+        while True:
+            pass
+
+    report = EXERCISES["01 complete"].examine(endless)
+    assert report.status == "error" and "does every loop end?" in report.text
+    with pytest.raises(KeyboardInterrupt), exercises.time_limit(10):
+        raise KeyboardInterrupt
+
+
+def test_what_was_solved_is_kept_and_shown_from_then_on(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    exercise = EXERCISES["02 integer_of"]
+    assert "□" not in printed(exercise, len)
+    for code in (exercise.reference, len):
+        assert "lesson_02: ■ integer_of □ draw □ dimensions" in printed(exercise, code)
 
 
 def test_values_are_compared_by_what_they_mean():

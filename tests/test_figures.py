@@ -1,9 +1,5 @@
 """The drawings of single lessons say what they were given: search, times, graphs, explorer."""
 
-import shutil
-import subprocess
-import xml.etree.ElementTree
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -67,25 +63,6 @@ def test_solving_times_are_relative_to_the_fastest_cell_of_all():
     assert np.isnan(np.asarray(fast.z, float)[0, 1]), "an empty cell stays empty"
     assert figure.layout.coloraxis.cmax == pytest.approx(3)
     assert "above 2e+03 ms, 80% time-outs" in slow.customdata[0][1]
-
-
-GRAPH = 'digraph g { start [label=""]; start -> 0; 0 -> 0 [label=" a & b "]; }'
-
-
-@pytest.mark.skipif(shutil.which("dot") is None, reason="no dot here")
-def test_a_graph_is_drawn_with_its_labels_and_a_title():
-    root = xml.etree.ElementTree.fromstring(figures.graph_svg(GRAPH, "an <automaton>"))
-    words = [e.text.strip() for e in root.iter() if e.tag.endswith("text") and e.text.strip()]
-    titles = [e.text for e in root.iter() if e.tag.endswith("title")]
-    assert sorted(words) == ["0", "a & b"] and titles == ["an <automaton>"]
-
-
-def test_without_dot_or_when_it_takes_too_long_the_text_is_shown(monkeypatch, capsys):
-    for error in subprocess.TimeoutExpired("dot", 20), FileNotFoundError("dot"):
-        monkeypatch.setattr(subprocess, "run", Mock(side_effect=error))
-        assert figures.graph_svg(GRAPH) is None
-    figures.show_graph(GRAPH, "0 -> 0   a & b", "an automaton")
-    assert capsys.readouterr().out == "0 -> 0   a & b\n"
 
 
 # rates and their differences

@@ -196,6 +196,15 @@ def test_student_copies_have_no_outputs_and_no_solutions(executed, tmp_path):
     assert set(made.metadata) == {"kernelspec", "language_info"}
 
 
+@pytest.mark.parametrize("path", sorted(ROOT.glob("notebooks/**/*.ipynb")), ids=lambda p: p.stem)
+def test_a_notebook_is_as_jupyterlab_writes_it(path):
+    """So that to open and to save it changes nothing: its numbers, its layout, its metadata."""
+    text = path.read_text(encoding="utf-8")
+    notebook, _ = notebooks.tidy(nbformat.reads(text, 4), {})
+    assert nbformat.writes(notebook) + "\n" == text, "make refresh, or JupyterLab, would change it"
+    assert repr(notebooks.as_javascript([1.0, -0.0, 0.5, 1e21])) == "[1, 0, 0.5, 1e+21]"
+
+
 def test_refresh_keeps_outputs_and_drops_what_changes_without_meaning(tmp_path):
     path = write(tmp_path / "n.ipynb", "import os\nprint(os.environ['ITEKIT_SCALE'])", PANEL)
     subprocess.run(recipe("refresh", NOTEBOOKS=path), cwd=ROOT, check=True)

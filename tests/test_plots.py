@@ -13,7 +13,7 @@ from itekit import plots
 from itekit.logic.formulas import parse_prefix
 from itekit.plots.lassos import LOOKS
 from itekit.plots.show import WIDEST
-from itekit.plots.trees import MOST_NODES, path_text, tree_places
+from itekit.plots.trees import MOST_NODES, tree_places
 from lessons.lesson_12 import paper_alpha_covariance
 
 NAN = float("nan")
@@ -61,17 +61,6 @@ def test_heatmap_holds_the_grid_its_axes_and_the_box_of_training():
     assert [corners(drawn) for drawn in named(figure, "training data")] == [(4.5, 10.5, 2.5, 5.5)]
 
 
-def test_cells_that_cannot_be_are_hatched():
-    grid = [[0.0, 0.26, 12.4], [NAN, 0.26, 12.4], [NAN, NAN, 12.4]]
-    axes = {"lengths": [3, 4, 5], "uniques": [3, 4, 5]}
-    (hatch,) = named(plots.edit_distance_heatmaps([("a", grid, *TRAINING)], **axes), "impossible")
-    assert (hatch.fill, hatch.fillpattern.shape) == ("toself", "/")
-    np.testing.assert_array_equal(
-        hatch.x, [2.5, 3.5, 3.5, 2.5, 2.5, NAN, 2.5, 4.5, 4.5, 2.5, 2.5, NAN]
-    )
-    np.testing.assert_array_equal(hatch.y[::6], [3.5, 4.5])
-
-
 def test_box_follows_the_cells_of_a_grid_with_a_stride():
     axis, grid = np.arange(5, 165, 5), np.ones((32, 32))
     panels = [("a", grid, 20, (20, 80)), ("far off", grid, 20, (200, 300))]
@@ -109,13 +98,6 @@ def test_rates_their_paleness_their_rows_and_the_whole():
     paler = "paler: fewer formulas, 1 to 20 a cell"
     legend = sorted(trace.name for trace in figure.data if trace.showlegend)
     assert legend == ["no formulas", paler, "training data"]
-
-
-def test_paleness_is_relative_to_the_largest_cell_of_all_panels():
-    panels = [("a", SAMPLES, CORRECT, 2, 7), ("b", 5 * SAMPLES, CORRECT, 2, 7)]
-    few, many = named(plots.rate_heatmaps(panels, **AXES), "paleness")
-    lightest = [np.nanmin(np.asarray(trace.z, float)) for trace in (few, many)]
-    assert lightest == pytest.approx([0.8, 0])
 
 
 # lines
@@ -171,12 +153,6 @@ def test_curves_hold_the_records():
     assert list(scale.y) == [0, 1, 2, 3, 4] and scale.yaxis != loss.yaxis and list(other.y) == [3]
     assert (figure.layout.yaxis.type, figure.layout.yaxis2.type) == ("log", None)
     assert "yaxis3" not in figure.layout
-
-
-def test_long_curves_are_thinned_and_keep_their_ends():
-    records = [{"step": s, "loss": 1.0} for s in range(20_001)]
-    steps = plots.training_curves({"a": records}).data[0].x
-    assert len(steps) <= 802 and steps[0] == 0 and steps[-1] == 20_000
 
 
 # matrices and vectors
@@ -239,20 +215,6 @@ def test_values_differ_in_colour_and_shape_and_are_named():
     assert set(groups) == set(values) and list(groups["false"].text) == ["!", "b", "&"]
     for look_of in ("symbol", "color"):
         assert len({group.marker[look_of] for group in groups.values()}) == 3
-
-
-def test_notes_weights_and_what_the_pointer_shows():
-    paths = [(), (0,), (1,), (1, 0)]
-    figure = plots.formula_tree("&a!b", paths, notes=[path_text(path) for path in paths])
-    notes = {note.text: note for note in figure.layout.annotations}
-    assert list(notes) == ["root", "0", "1", "1 0"]
-    assert notes["root"].xanchor == notes["1"].xanchor == "left"
-    assert notes["0"].yshift < 0 and notes["1 0"].yshift < 0
-    weighed = plots.formula_tree("&a!b", paths, weights=[0.0, 0.1, 0.5, 0.0])
-    (shaded,) = nodes(weighed)
-    np.testing.assert_array_equal(shaded.marker.color, [0, 0.1, 0.5, 0])
-    assert weighed.layout.coloraxis.cmax == 0.5 and shaded.textfont.color[2] == "white"
-    assert shaded.hovertext[2] == "!, 1: 0.5"
 
 
 def test_what_is_too_large_is_refused():

@@ -85,10 +85,10 @@ def _frame(
         figure.add_scatter(**path, line=line, name="training data")
 
 
-def _finish(figure: go.Figure, hatched: str, maximum: float, bar: dict) -> None:
-    """The legend below, and the colours."""
+def _finish(figure: go.Figure, hatched: str, scale: str, maximum: float, bar: dict) -> None:
+    """The legend below, and the colours: bright is good."""
     in_legend(trace for trace in figure.data if trace.name in (hatched, "training data"))
-    figure.update_layout(legend=BELOW, coloraxis=colours(AMOUNTS, 0, maximum, bar))
+    figure.update_layout(legend=BELOW, coloraxis=colours(scale, 0, maximum, bar))
 
 
 def edit_distance_heatmaps(
@@ -127,7 +127,7 @@ def edit_distance_heatmaps(
         figure.update_xaxes(title_text="string length", showticklabels=True, **place)
     figure.update_yaxes(title_text="unique characters", col=1)
     maximum = max(1.0, np.nanmax(grids)) if maximum is None else maximum
-    _finish(figure, hatched, maximum, colour_bar("mean edit distance"))
+    _finish(figure, hatched, f"{AMOUNTS}_r", maximum, colour_bar("mean edit distance"))
     size = {"width": max(480, 160 + columns * (cell * len(across) + 25))}
     size["height"] = 180 + down * (cell * len(rows) + 30)
     if len(panels) == 1:  # its heading is the figure's title
@@ -194,6 +194,6 @@ def rate_heatmaps(
         legend = {"mode": "markers", "marker": pale, "showlegend": True, "name": name}
         figure.add_scatter(x=[None], y=[None], **legend)
     bar = colour_bar("correct answers", tickformat=".0%", x=1.06 if columns > 1 else 1.1, xpad=0)
-    _finish(figure, "no formulas", 1, bar)
+    _finish(figure, "no formulas", AMOUNTS, 1, bar)
     size = {"width": WIDEST if columns > 1 else 620, "height": 165 + down * height}
     return style(figure, title=title, **size, margin={"t": BETWEEN + 5, "b": 100})

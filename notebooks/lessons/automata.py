@@ -1,16 +1,24 @@
-"""Lesson 07: the automaton that Spot translates a formula into, in words and as a drawing.
+"""Lesson 07: the automaton that Spot translates a formula into, and its drawing.
 
 A word is accepted if there is a run on it, along edges that allow its letters, that passes every
 mark again and again; read off edge by edge, such a run is a symbolic trace of the formula.
 """
 
 import html
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import cos, hypot, radians, sin
 
+import plotly.graph_objects as go
 import spot
 
 from itekit.logic.formulas import Formula
 from itekit.logic.spot_bridge import to_spot, word_to_trace
+from itekit.plots.lassos import LETTER, NODE
+from itekit.plots.show import COLOURS, DARK, WIDEST, arrow, style
+
+Point = tuple[float, float]
+LOOP, DOWN = 15, 125  # pixels: the radius of a loop, and from one state to the one below
 
 
 @dataclass(frozen=True)
@@ -24,36 +32,6 @@ class Automaton:
     marks: tuple[str, ...]
     edges: tuple[tuple[int, str, int, str, bool], ...]
     trace: str | None  # None if nothing is accepted
-
-    def text(self) -> str:
-        """The automaton in words and lines, for where it cannot be drawn."""
-        again = f"the runs that pass {' and '.join(self.marks)} again and again"
-        accepted = "none" if self.trace is None else again if self.marks else "every endless run"
-        lines = [f"{self.states} state{'s' * (self.states > 1)}, starts at 0; accepted: {accepted}"]
-        wide, many = (max((len(e[i]) for e in self.edges), default=0) for i in (1, 3))
-        for source, condition, target, marks, on_run in self.edges:
-            line = f"{source} -> {target}   {condition:<{wide}}   {marks:<{many}}"
-            lines.append((line + "   <- on the run" * on_run).rstrip())
-        return "\n".join(lines)
-
-    def dot(self) -> str:
-        """The automaton in the language of Graphviz; the accepting run is orange and bold."""
-        arrows: dict[str, list[str]] = {}
-        for source, condition, target, marks, on_run in self.edges:  # side by side: one arrow
-            label = f" {html.escape(condition)} {marks} "
-            label = f'<font color="#A34700">{label}</font>' if on_run else label
-            arrows.setdefault(f"{source} -> {target}", []).append(label)
-        lines = [
-            "digraph automaton {",
-            'rankdir=LR; node [shape=circle, width=0.5, fontname="Helvetica"];',
-            'edge [fontname="Helvetica", fontsize=12]; bgcolor="white";',
-            'start [shape=none, width=0, height=0, label=""]; start -> 0;',
-            "".join(f"{state}; " for state in range(self.states)),
-        ]
-        for arrow, labels in arrows.items():
-            look = ', color="#D55E00", penwidth=2.4' if "<font" in "".join(labels) else ""
-            lines.append(f"{arrow} [label=<{'<br/>'.join(labels)}>{look}];")
-        return "\n".join([*lines, "}"])
 
 
 def formula_automaton(formula: Formula) -> Automaton:
@@ -86,3 +64,82 @@ def formula_automaton(formula: Formula) -> Automaton:
     trace = word_to_trace(spot.twa_word(run)) if run else None
     marks = tuple(shapes(range(graph.num_sets())))
     return Automaton(len(numbers), marks, tuple(sorted(edges)), trace)
+
+
+def layers(arrows: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """State -> its column: the longest way from state 0 that goes round no cycle twice."""
+    ahead, found, way = [], [], []
+
+    def visit(state: int) -> None:
+        way.append(state)
+        for target in sorted({t for source, t in arrows if source == state} - {*way}):
+            ahead.append((state, target))
+            if target not in found:
+                visit(target)
+        found.append(way.pop())
+
+    visit(0)
+    columns = dict.fromkeys(found, 0)
+    for state in reversed(found):
+        for target in (t for source, t in ahead if source == state):
+            columns[target] = max(columns[target], columns[state] + 1)
+    return columns
+
+
+def _curve(start: Point, end: Point, bend: float) -> list[Point]:
+    """Points from rim to rim of two nodes; `bend`: how far to the left, in lengths of the way."""
+    (x, y), (across, up), path = start, (end[0] - start[0], end[1] - start[1]), []
+    for t in (i / 40 for i in range(41)):
+        aside = 2 * t * (1 - t) * bend  # a parabola
+        path.append((x + t * across - aside * up, y + t * up + aside * across))
+    ends = (start, end)
+    return [p for p in path if all(hypot(p[0] - q[0], p[1] - q[1]) > NODE / 2 for q in ends)]
+
+
+def automaton_figure(automaton: Automaton) -> go.Figure:
+    """States from left to right, edges as arrows; the accepting run is orange and bold."""
+    arrows: dict[tuple[int, int], list[str]] = {}  # edges side by side are one arrow
+    for source, condition, target, marks, on_run in automaton.edges:
+        label = f"{html.escape(condition)} {marks}".strip()
+        label = f'<b style="color:#A34700">{label}</b>' if on_run else label
+        arrows.setdefault((source, target), []).append(label)
+    columns = layers([*arrows])
+    longest = max((len(condition) for _, condition, *_ in automaton.edges), default=1)
+    apart, places = max(95, NODE + 60 + LETTER * longest), {}
+    for column in range(max(columns.values()) + 1):
+        here = sorted(state for state in columns if columns[state] == column)
+        for row, state in enumerate(here):
+            places[state] = column * apart, DOWN * ((len(here) - 1) / 2 - row)
+    figure, gap = go.Figure().update_layout(showlegend=False), NODE / 2
+    drawn = [(DARK, 2, [(-gap - 30, places[0][1]), (-gap, places[0][1])])]
+    for (source, target), labels in arrows.items():
+        (x, y), end = places[source], places[target]
+        on_run = "<b" in "".join(labels)
+        if source == target:
+            turn = (radians(angle) for angle in range(-50, 232, 6))
+            path = [(x + LOOP * cos(a), y + gap + 11 + LOOP * sin(a)) for a in turn]
+            label_at = x, y + gap + 11 + LOOP
+        else:
+            far = abs(columns[target] - columns[source]) != 1 or (target, source) in arrows
+            path = _curve((x, y), end, 0.25 * far)
+            label_at = path[2 * len(path) // 5]
+        drawn.append((COLOURS[1] if on_run else DARK, 3 if on_run else 1.5, path))
+        below = columns[target] < columns[source]
+        text = {"text": "<br>".join(labels), "yanchor": "top" if below else "bottom"}
+        text |= {"showarrow": False, "bgcolor": "rgba(255,255,255,0.7)", "borderpad": 0}
+        figure.add_annotation(x=label_at[0], y=label_at[1], font_size=13, **text)
+    for colour, width, path in drawn:
+        x, y = zip(*path, strict=True)
+        head = [0] * (len(path) - 1) + [12]
+        figure.add_scatter(x=x, y=y, **arrow(colour, head, width=width, simplify=False))
+    x, y = zip(*(places[state] for state in sorted(places)), strict=True)
+    marker = {"size": NODE, "color": "white", "line": {"color": DARK, "width": 2}, "opacity": 1}
+    names = {"text": [str(state) for state in sorted(places)], "hoverinfo": "skip"}
+    figure.add_scatter(x=x, y=y, mode="markers+text", marker=marker, **names)
+    high = [p[1] for *_, path in drawn for p in path] + list(y)
+    most = max(len(labels) for labels in arrows.values()) if arrows else 1
+    left, right, low, top = -gap - 40, max(x) + 70, min(high) - 30, max(high) + 10 + 20 * most
+    figure.update_xaxes(visible=False, range=[left, right])
+    figure.update_yaxes(visible=False, range=[low, top])
+    size = {"width": min(WIDEST, right - left), "height": top - low}
+    return style(figure, **size, margin={"l": 0, "r": 0, "t": 0, "b": 0})

@@ -115,7 +115,7 @@ def rows_in_use(network: Network, text: str, draw: int = 0) -> tuple[np.ndarray,
 
 @dataclass(frozen=True)
 class CopyTable:
-    """A table of strings, a column for each network: {column: copies of the same strings}.
+    """Strings, each with the copies that networks made of it below: {network: copies}.
 
     Notebooks show it as HTML, everything else as plain text.
     """
@@ -123,11 +123,11 @@ class CopyTable:
     columns: Mapping[str, Sequence[Copy]]
 
     def _repr_html_(self) -> str:
-        head = [("string",), *((html.escape(name), "distance") for name in self.columns)]
-        rows = [[f"<b>{one}</b>" for some in head for one in some]]
+        rows = [("", "<b>text</b>", "<b>distance</b>")]
         for row in zip(*self.columns.values(), strict=True):
-            cells = [f"{PRE}{html.escape(row[0].source)}</pre>"]
-            rows.append(cells + [cell for copy in row for cell in (copy.marked(), copy.distance)])
+            rows.append(("string", f"{PRE}{html.escape(row[0].source)}</pre>", ""))
+            for name, copy in zip(self.columns, row, strict=True):
+                rows.append((f"<b>{html.escape(name)}</b>", copy.marked(), copy.distance))
         table = html_table(rows)
         note = f"<small>{LEGEND}</small>" if "<span" in table else ""
         return f'<div style="overflow-x:auto">{table}{note}</div>'

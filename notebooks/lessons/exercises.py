@@ -2,9 +2,11 @@
 
 An `Exercise` is called with the learner's function, prints what it found, and never raises because
 of it: "not solved yet", "right on all cases", or the smallest case that differs, with the
-learner's value, the expected one, and a hint where a well-known mistake is recognised.
+learner's value, the expected one, and a hint where a well-known mistake is recognised. What was
+solved is kept in a file, and shown as a bar.
 """
 
+import _thread
 import contextlib
 import copy
 import inspect
@@ -12,16 +14,48 @@ import io
 import math
 import random
 import secrets
+import sys
 import textwrap
+import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from itekit.files import read_json, write_json
+
+SOLVED = Path("solved.json")  # in the notebook's folder: lesson -> names of exercises
+SECONDS = 10.0  # for one case
 RUN_AGAIN = "Replace the ... by your own code, and run this cell again."
 NO_VALUE = "no value: does every way through the function end in a return?"
 NOT_A_FUNCTION = "expected a function: hand it over without calling it, as in check(f)"
 DIFFERENT = "another value"
 LONGEST, WIDEST = 600, 84  # characters of a value that is shown, and of a line
+
+
+class EndlessError(Exception):
+    """A function was stopped."""
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """EndlessError after so many seconds, in the main thread: a loop of Python's is stopped."""
+    late = threading.Event()
+
+    def stop() -> None:
+        late.set()
+        _thread.interrupt_main()
+
+    timer = threading.Timer(seconds, stop)
+    timer.start()
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not late.is_set():
+            raise  # the reader's own
+        raise EndlessError(f"stopped after {seconds:g} seconds: does every loop end?") from None
+    finally:
+        timer.cancel()
 
 
 class NotSolvedError(AssertionError):
@@ -90,13 +124,37 @@ class Exercise:
         if must and not report.solved:
             raise NotSolvedError(report.text)
         print(report.text)
+        if not must:
+            self._note(report)
+
+    def _note(self, report: Report) -> None:
+        """Keep that it is solved, and print the lesson's exercises as a bar once one of them is."""
+        for path, module in list(sys.modules.items()):
+            if path.startswith("lessons.lesson_"):
+                names = [one.name for one in vars(module).values() if isinstance(one, Exercise)]
+                if self.name in names:
+                    break
+        else:
+            return  # an exercise of no lesson
+        lesson, known = path.rpartition(".")[2], read_json(SOLVED, dict) if SOLVED.exists() else {}
+        solved = known.setdefault(lesson, [])
+        if report.solved and self.name not in solved:
+            solved.append(self.name)
+            write_json(SOLVED, known)
+        if solved:
+            print(f"  {lesson}:", *(f"{'■' if name in solved else '□'} {name}" for name in names))
 
     def examine(self, function: Callable, seed: int | None = None) -> Report:
         """Check a function; what the call prints, as a value."""
         if not callable(function):
             return Report("wrong", f"✗ {self.name}: found {show(function)}; {NOT_A_FUNCTION}")
         seed = secrets.randbelow(10**6) if seed is None else seed
-        attempts = [self._attempt(function, case) for case in self.cases(random.Random(seed))]
+        attempts = []
+        for case in self.cases(random.Random(seed)):
+            attempts.append(self._attempt(function, case))
+            if isinstance(attempts[-1].error, EndlessError):
+                attempts = attempts[-1:]  # the others are not tried
+                break
         if all(one.nothing for one in attempts):
             # Code uses a name other than its parameters; a function without any is still a stub.
             written = getattr(getattr(function, "__code__", None), "co_names", ())
@@ -120,7 +178,7 @@ class Exercise:
         attempt = Attempt(case, plain(self.reference(*copy.deepcopy(case))))
         given, printed = copy.deepcopy(case), io.StringIO()
         try:
-            with contextlib.redirect_stdout(printed):
+            with contextlib.redirect_stdout(printed), time_limit(SECONDS):
                 attempt.answer = plain(function(*given))
         except Exception as error:
             attempt.error, attempt.problem = error, f"{type(error).__name__}: {error}"

@@ -32,7 +32,7 @@ from itekit.tasks.verdicts import (
 from itekit.vocabulary import Vocabulary
 from lessons.copies import Copy
 from lessons.figures import attention_table, attention_tree, renaming_groups
-from lessons.panels import Panel, arrows, button, error_html, look, typed
+from lessons.panels import Panel, button, error_html, look, typed
 from lessons.subjects import (
     TASKS,
     Attempt,
@@ -40,6 +40,7 @@ from lessons.subjects import (
     Judge,
     Question,
     Subject,
+    arrows,
     attempts,
     compared,
     grouped,
@@ -58,7 +59,7 @@ WITHOUT_LABEL = {
 WORDS = {  # what a verdict is called in words, and in a legend
     EXACT: ("✓ right, and equal to the label", "right"),
     CORRECT: ("✓ right", "right"),
-    VACUOUS: ("✗ right by the definition, but about no word", "about no word"),
+    VACUOUS: ("✗ right by the definition, but vacuous: it allows no word", "vacuous"),
     INCORRECT: ("✗ wrong", "wrong"),
     INVALID: ("✗ invalid", "invalid"),
     TIME_OUT: ("? not known: the check took too long", "not checked"),
@@ -303,26 +304,21 @@ class Page(Panel):
         try:
             yield from self.work(question, judge)
             self.shown = question
+            self.say("", self.answer, self.picture)
         except Exception as error:  # a reader sees what is wrong, never a traceback
-            self.clear(error_html(error))
+            self.say(error_html(error), self.answer, self.picture)
         finally:
             self.bar.layout.visibility = "hidden"
-
-    def clear(self, answer: str = "") -> None:
-        """Take the picture away and say something in its place."""
-        self.shown, self.answer.value = None, answer
-        self.draw(None)
 
     def progress(self, part: float) -> None:
         """Move the bar to this part of the whole, and show it."""
         self.bar.value, self.bar.layout.visibility = part, "visible"
 
-    def draw(self, figure: go.Figure | None, alt: str = "") -> None:
+    def draw(self, figure: go.Figure, alt: str) -> None:
         # The page keeps its height while a picture takes the place of another.
-        self.picture.layout.min_height = f"{figure.layout.height}px" if figure else None
+        self.picture.layout.min_height = f"{figure.layout.height}px"
         super().draw(figure, alt)
-        if figure:
-            self.answer.value = ""  # an error may have stood there
+        self.picture.outputs = self.drawn
 
 
 class MatrixPage(Page):
@@ -366,7 +362,6 @@ class RedrawPage(Page):
 
     def work(self, question: Question, judge: Judge) -> Iterator[None]:
         tried, most = [], self.most.value
-        self.draw(None)
         for attempt in attempts(question, judge, most):
             tried.append(attempt)
             self.answer.value = attempts_html(question, tried, most)
@@ -480,7 +475,7 @@ class Explorer(Panel):
         self.judge.close()
 
     def safely(self, work: Callable[[], None]) -> None:
-        """Do it, or show what is wrong, and nothing of what was right before."""
+        """Do it, or show what is wrong; what was right before is greyed."""
         try:
             work()
         except Exception as error:  # a reader sees what is wrong, never a traceback
@@ -488,9 +483,8 @@ class Explorer(Panel):
             self.start(self._failed(error_html(error)))
 
     def _failed(self, message: str) -> Iterator[None]:
-        self.answered, self.answer.value = None, message
-        for page in self.pages:
-            page.clear()
+        self.answered = None
+        self.say(message, self.answer, self.tabs)
         yield
 
     def _choose_task(self) -> None:
@@ -544,6 +538,7 @@ class Explorer(Panel):
         try:
             if question is not self.answered:
                 self.answer.value = answer_html(question, None)
+                self.say("", self.answer, self.tabs)
                 yield
                 self.answer.value = answer_html(question, self.judge)
                 self.answered = question

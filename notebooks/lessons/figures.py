@@ -1,4 +1,4 @@
-"""Drawings that one lesson needs: search and correlations (06), times and graphs (07), explorer.
+"""Drawings that one lesson needs: search and correlations (06), times (07), explorer.
 
 Paper, appendix "Hyperparameter Search", figure "Scaling behavior of the trace generation using
 spot", section "Alpha-Covariance".
@@ -6,16 +6,12 @@ spot", section "Alpha-Covariance".
 Shape letters: N rows, M columns; T tokens of an answer, S tokens of a problem.
 """
 
-import html
 import math
-import re
-import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
-from IPython.display import display
 from plotly.subplots import make_subplots
 
 from itekit.plots.show import (
@@ -163,7 +159,7 @@ def correlation_bars(
     return style(figure, title=title, **size, margin={"r": 160, "b": 100}, **bars)
 
 
-# solving times and graphs (07)
+# solving times (07)
 
 
 def relative_text(value: float) -> str:
@@ -219,30 +215,6 @@ def solving_time_heatmaps(
     size = {"width": max(600, 190 + len(grids) * (33 * len(lengths) + 30))}
     size["height"] = 130 + 33 * max(4, len(counts))
     return style(figure, **size, margin_t=45, coloraxis=colours(AMOUNTS, 0, top, bar))
-
-
-def graph_svg(dot: str, alt: str = "") -> str | None:
-    """A graph in Graphviz's language as SVG, `alt` as its title.
-
-    None without the program `dot`, or if it does not finish in 20 seconds.
-    """
-    options = {"input": dot, "capture_output": True, "text": True, "timeout": 20, "check": True}
-    try:
-        svg = subprocess.run(["dot", "-Tsvg"], **options).stdout
-    except (FileNotFoundError, subprocess.TimeoutExpired):
-        return None
-    svg = re.sub(r"<!--.*?-->\s*|<title>.*?</title>\s*", "", svg, flags=re.DOTALL)
-    title = f"<title>{html.escape(alt)}</title>" if alt else ""
-    return re.sub(r"(<svg\b[^>]*)>", rf'\1 role="img">{title}', svg[svg.index("<svg") :], count=1)
-
-
-def show_graph(dot: str, text: str, alt: str) -> None:
-    """Display a graph as a drawing, with its text beside it; without `dot` print the text."""
-    svg = graph_svg(dot, alt)
-    if svg is None:
-        print(text)
-    else:
-        display({"image/svg+xml": svg, "text/plain": text}, raw=True)
 
 
 # the explorer

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import torch
 
 from itekit.plots import COLOURS, GREY, SIGNED, colour_bar, style
-from itekit.plots.show import arrow, colours, subplots
+from itekit.plots.show import PLAIN, arrow, colours, subplots
 from itekit.random_vectors import (
     METHODS,
     integers_to_vectors,
@@ -52,8 +52,9 @@ def cosines_figure(dimensions: Sequence[int], seed: int) -> go.Figure:
         rows = torch.nn.functional.normalize(rows)
         heat = {"z": (rows @ rows.T).numpy().round(2), "x": LETTERS, "y": LETTERS}
         figure.add_heatmap(**heat, coloraxis="coloraxis", **place)
-    figure.update_xaxes(showticklabels=False, showline=False, ticks="")
-    figure.update_yaxes(showticklabels=False, showline=False, ticks="", autorange="reversed")
+    figure.update_xaxes(**PLAIN, showticklabels=False, title_text="letters a to z")
+    figure.update_yaxes(**PLAIN, showticklabels=False, autorange="reversed")
+    figure.update_yaxes(title_text="letters a to z", col=1)
     scale = colours(SIGNED, -1, 1, colour_bar("cosine", side="top"))
     return style(figure, width=110 + 240 * len(dimensions), height=320, coloraxis=scale)
 

@@ -21,7 +21,7 @@ from itekit.tasks.copying import strings_with_unique
 from itekit.training import Network, adamw, learning_rate
 from lessons.copies import copies
 from lessons.exercises import Exercise, many, random_tensor
-from lessons.panels import Panel
+from lessons.panels import Panel, small_panel
 
 CLASSES = 33  # of the push: a target and 32 others, at cosine 0
 TOKENS = 100
@@ -56,25 +56,25 @@ def angles_of(lost: int) -> np.ndarray:
     return np.sort(np.r_[rng.normal(20, 5, TOKENS - lost), rng.normal(100, 6, lost)])
 
 
-class MiddlePanel(Panel):
+def middle_panel(lost: int = 30) -> Panel:
     """Lose tokens one by one, and let the scale follow their median or their mean."""
 
-    def __init__(self, lost: int = 30):
-        wide = {"style": {"description_width": "8em"}}
-        self.lost = widgets.IntSlider(lost, 0, TOKENS, description="lost tokens", **wide)
-        follow = {"options": ("median", "mean"), "description": "scale follows", **wide}
-        self.middle = widgets.ToggleButtons(**follow)
-        self.least = widgets.Checkbox(True, description="count at most 45°", **wide)
-        super().__init__([self.lost, self.middle, self.least])
-        self.watch(self.lost, self.middle, self.least)
-
-    def work(self) -> str:
-        angles = angles_of(self.lost.value)
-        where = getattr(np, self.middle.value)(angles)
-        counted = min(where, 45.0) if self.least.value else where
+    def work(lost: int, middle: str, least: bool) -> tuple[str, go.Figure, str]:
+        angles = angles_of(lost)
+        where = getattr(np, middle)(angles)
+        counted = min(where, 45.0) if least else where
         s = math.log(CLASSES - 1) / math.cos(math.radians(counted))
-        self.draw(push_figure({f"s = {s:.1f}": s}, angles, where), f"The push at scale {s:.1f}")
-        return f"<p>{self.middle.value} {where:.0f}°, counted as {counted:.0f}°: scale {s:.1f}</p>"
+        told = f"<p>{middle} {where:.0f}°, counted as {counted:.0f}°: scale {s:.1f}</p>"
+        return told, push_figure({f"s = {s:.1f}": s}, angles, where), f"The push at scale {s:.1f}"
+
+    wide = {"style": {"description_width": "8em"}}
+    follow = {"options": ("median", "mean"), "description": "scale follows", **wide}
+    return small_panel(
+        work,
+        widgets.IntSlider(lost, 0, TOKENS, description="lost tokens", **wide),
+        widgets.ToggleButtons(**follow),
+        widgets.Checkbox(True, description="count at most 45°", **wide),
+    )
 
 
 def short_run(
@@ -270,4 +270,8 @@ check_settled_scale.mistakes = {
     lambda *a: _settled(*a, math.inf, beyond=True): "where the others are closer than the target "
     "the scale grows without end: the cap of 100 stops it.",
     lambda *a: _settled(*a, most=math.inf): "the angle is counted as π/4 at most.",
+}
+check_settled_scale.signs = {
+    lambda answer, expected, c, theta, C: theta > math.pi / 4: "here theta is beyond π/4. The "
+    "update counts it as π/4: min(theta, π/4).",
 }

@@ -1,7 +1,6 @@
-"""Lesson 05: its networks and results, a table, two figures; and its exercises."""
+"""Lesson 05: a table, two figures; and its exercises."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import ne
 
 import numpy as np
@@ -15,48 +14,17 @@ from itekit.experiments import from_json
 from itekit.network import Network
 from itekit.plots import COLOURS, edit_distance_heatmaps, show, style
 from itekit.plots.show import BELOW, WIDEST
-from itekit.results import (
-    evaluate,
-    load_network,
-    load_or_train,
-    load_result,
-    markdown_table,
-    our_value,
-    paper_value,
-)
+from itekit.results import markdown_table, our_value, paper_value
 from lessons.copies import copies
 from lessons.exercises import Exercise, many, random_tensor
 from lessons.lesson_03 import as_it_is, matrix
+from lessons.runs import variant
 
-FAMILY = "copying-5-10"
 CORNERS = ("as trained", "more characters", "longer", "both")
-METHODS = ("proposed", "alpha-renaming", "plain", "full-vocabulary")
-
-
-@dataclass(frozen=True)
-class Runs:
-    """Networks of copying-5-10: those of the paper's size that are shipped, or made here."""
-
-    scale: str
-    seed: int
-    train: bool
-
-    def network(self, variant: str) -> Network:
-        if self.train:
-            return load_or_train(f"{FAMILY}/{variant}", self.scale, self.seed, train=True)
-        return load_network(f"{FAMILY}/{variant}", "paper", self.seed)
-
-    def results(self, prefix: str = "") -> dict[str, dict]:
-        """The evaluations of the four methods; `prefix` is how their training differed."""
-        return {method: self._result(f"{prefix}{method}") for method in METHODS}
-
-    def _result(self, variant: str) -> dict:
-        variant = variant.removesuffix("-proposed")
-        if not self.train:
-            return load_result(f"{FAMILY}/{variant}", "paper", self.seed)
-        made = evaluate(self.network(variant))
-        made["result"]["grid"] = np.array(made["result"]["grid"], float)
-        return made
+BASELINES = ("alpha-renaming", "plain", "full-vocabulary")
+IN_A_ROW = tuple(f"copying-5-10/{one}" for one in ("proposed", *BASELINES))
+AT_RANDOM = "copying-5-10/randomized-positions"
+AT_RANDOM = (AT_RANDOM, *(f"{AT_RANDOM}-{one}" for one in BASELINES))
 
 
 def heatmaps(results: Mapping[str, dict]) -> None:
@@ -65,7 +33,8 @@ def heatmaps(results: Mapping[str, dict]) -> None:
     for name, one in results.items():
         held = from_json(one["experiment"]).data
         grid = np.array(one["result"]["grid"], float)
-        panels.append((name, grid, held.characters, (held.minimum, held.maximum)))
+        title = name.removeprefix("copying-5-10/")
+        panels.append((title, grid, held.characters, (held.minimum, held.maximum)))
     axis, told = one["result"]["axis"], [f"{n} {np.nanmean(grid):.2f}" for n, grid, *_ in panels]
     figure = edit_distance_heatmaps(panels, lengths=axis, uniques=axis)
     show(figure, alt=f"Mean edit distance by unique characters and length: {', '.join(told)}.")
@@ -82,14 +51,15 @@ def corners(one: Mapping, known: int = 5, longest: int = 10) -> list[float]:
 
 def grid_table(results: Mapping[str, dict]) -> Markdown:
     """Mean edit distances: the corners of the grid, the grid, and the paper's."""
-    rows = [
-        [
-            name,
-            *(f"{x:.2f}" for x in (*corners(one), our_value(one), paper_value(f"{FAMILY}/{name}"))),
-        ]
-        for name, one in results.items()
-    ]
-    return Markdown(markdown_table(("network", *CORNERS, "ours", "the paper's best"), rows))
+    rows = []
+    for name, one in results.items():
+        try:
+            theirs = f"{paper_value(name):.2f}"
+        except ValueError:  # the paper has no such run
+            theirs = "–"
+        ours = (f"{x:.2f}" for x in (*corners(one), our_value(one)))
+        rows.append([variant(name), *ours, theirs])
+    return Markdown(markdown_table(("run", *CORNERS, "ours", "the paper's best"), rows))
 
 
 def bases_figure(
@@ -109,14 +79,15 @@ def bases_figure(
     first = bases.index(10_000)
     bars, line = steps[first]["args"][0]["y"]
     name = "share of the copies that lack so many characters"
-    figure.add_bar(x=lacking, y=bars, name=name, marker_color=COLOURS[0])
-    name, look = "how much this offset looks like offset 0", {"color": COLOURS[1], "width": 2.5}
+    figure.add_bar(x=lacking, y=bars, name=name, marker_color=COLOURS[1])
+    name, look = "how much this offset looks like offset 0", {"color": COLOURS[0], "width": 2.5}
     figure.add_scatter(x=lacking, y=line, name=name, mode="lines+markers", line=look)
     shaded = {"fillcolor": "#2ECC40", "opacity": 0.12, "line_width": 0, "layer": "below"}
     note = {"annotation_text": "offsets in training", "annotation_position": "bottom left"}
     figure.add_vrect(-0.5, 10.5, **shaded, **note)
     figure.update_xaxes(title_text="offset in characters", dtick=5, range=[-0.7, lacking[-1] + 0.7])
-    figure.update_yaxes(range=[-1.05, 1.1], zeroline=True)
+    title = "share of copies; mean cosine"
+    figure.update_yaxes(range=[-1.05, 1.1], zeroline=True, title_text=title)
     slider = {
         "steps": steps,
         "active": first,
@@ -181,64 +152,6 @@ check_distance_with_swaps.signs = {
     "no neighbour to be swapped with. Does an index of -1 take the last letter?",
     lambda answer, expected, a, b: answer < expected: "a swap may be used only where it makes both "
     "letters right: where each is the other's.",
-}
-
-
-class Writer:
-    """A model for `decode`: writes its strings, token by token, and notes what it was asked."""
-
-    def __init__(self, plans):
-        self.plans, self.asked_again, self.calls, self.ended = plans, None, 0, set()
-
-    def __call__(self, prefixes):
-        self.calls, tokens = self.calls + 1, {}
-        for row, prefix in prefixes.items():
-            written, plan = "".join(prefix), self.plans[row] + "."
-            if row in self.ended or not plan.startswith(written):
-                self.asked_again = row
-            tokens[row] = (plan + "?" * len(written))[len(written)]
-        self.ended |= {row for row, token in tokens.items() if token == "."}
-        return tokens
-
-    def __repr__(self):
-        return f"a model that writes {self.plans}"
-
-
-def _decode(model, rows, limit):
-    done, going = {}, {row: "" for row in range(rows)}
-    while going and limit:
-        limit -= 1
-        for row, token in model(going).items():
-            if token == ".":
-                done[row] = going.pop(row)
-            else:
-                going[row] += token
-    return [(done | going)[row] for row in range(rows)]
-
-
-def _judge_decode(answer, model, rows, limit):
-    expected = [plan[:limit] for plan in model.plans]
-    if [*map("".join, answer)] != expected:
-        return f"the strings should be {expected}"
-    if model.asked_again is not None:
-        return f"row {model.asked_again} had ended and was asked again: drop rows that are done"
-    if model.calls > limit:
-        return f"the model was asked {model.calls} times, the limit is {limit}: ask for all at once"
-    return None
-
-
-def _plans(rng):
-    plans = [_string(rng, 4)[rng.randint(0, 1) :] for _ in range(rng.randint(1, 3))]
-    return Writer(plans), len(plans), rng.randint(2, 6)
-
-
-check_decode = Exercise("decode", _decode, many(30, _plans), judge=_judge_decode)
-check_decode.mistakes = {
-    lambda model, rows, limit: [(p + ".")[:limit] for p in model.plans]: "the end token is kept: "
-    "it says that the copy is complete, it is not a part of it.",
-    lambda model, rows, limit: [p[: min(limit, *map(len, model.plans))] for p in model.plans]: (
-        "all rows stop as soon as one has ended."
-    ),
 }
 
 

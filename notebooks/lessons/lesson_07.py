@@ -9,7 +9,7 @@ from itekit.logic.infix import to_infix
 from itekit.logic.semantics import evaluate_ltl
 from itekit.plots import lasso_table, show
 from lessons.exercises import Exercise, many, random_formula
-from lessons.panels import Panel
+from lessons.panels import Panel, small_panel
 
 
 def letter_text(letter) -> str:
@@ -33,30 +33,28 @@ def show_parts(formula, prefix, cycle, alt: str) -> None:
     show(lasso_table(*steps, rows), alt)
 
 
-class RoundsPanel(Panel):
+def rounds_panel(rounds, prefix, cycle) -> Panel:
     """Propositions to switch on and off, a first guess, and what `rounds` makes of it for a U b."""
+    letters, start = prefix + cycle, len(prefix)
+    times = range(len(letters))
+    rows = [
+        [widgets.ToggleButton(name in letters[t], description=f"{name} at {t}") for t in times]
+        for name in "ab"
+    ]
 
-    def __init__(self, rounds, prefix, cycle):
-        self.rounds, self.start, self.boxes = rounds, len(prefix), {}
-        for name in "ab":
-            self.boxes[name] = [
-                widgets.ToggleButton(name in letter, description=f"{name} at {time}")
-                for time, letter in enumerate(prefix + cycle)
-            ]
-        options = {"options": ["nothing", "everything"], "description": "first guess"}
-        self.guess, rows = widgets.ToggleButtons(**options), self.boxes.values()
-        super().__init__([*map(widgets.HBox, rows), self.guess])
-        self.watch(*(box for row in rows for box in row), self.guess)
+    def work(*values):
+        on = values[: len(times)], values[len(times) : -1]
+        f, g = ({time for time in times if row[time]} for row in on)
+        guess = {*times} if values[-1] == "everything" else set()
+        found = rounds(f, g, [*times[1:], start], guess)
+        word = [{n for n, some in (("a", f), ("b", g)) if time in some} for time in times]
+        ends = sorted(found[-1]) or "no time"
+        alt = f"From {values[-1]}: the rounds end at {ends}"
+        figure = rounds_figure(found, word[:start], word[start:])
+        return f"<p>The rounds end at {ends}.</p>", figure, alt
 
-    def work(self) -> str:
-        f, g = ({t for t, box in enumerate(row) if box.value} for row in self.boxes.values())
-        times = range(len(self.boxes["a"]))
-        guess = set(times) if self.guess.value == "everything" else set()
-        found = self.rounds(f, g, [*times[1:], self.start], guess)
-        letters = [{n for n, some in (("a", f), ("b", g)) if time in some} for time in times]
-        alt = f"From {self.guess.value}: the rounds end at the times {sorted(found[-1])}"
-        self.draw(rounds_figure(found, letters[: self.start], letters[self.start :]), alt)
-        return f"<p>The rounds end at {sorted(found[-1]) or 'no time'}.</p>"
+    guess = widgets.ToggleButtons(options=["nothing", "everything"], description="first guess")
+    return small_panel(work, *rows[0], *rows[1], guess, rows=[*map(widgets.HBox, rows), guess])
 
 
 def _bracketed(formula: Formula) -> str:

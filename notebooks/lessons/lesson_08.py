@@ -1,66 +1,66 @@
 """Lesson 08: a network asked again and again, failures by kind; its exercises."""
 
 import html
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import ipywidgets as widgets
 import numpy as np
 import plotly.graph_objects as go
-from scipy.stats import binomtest
 
 from itekit.decoding import Solver
 from itekit.network import Network
-from itekit.plots import COLOURS, show, style
+from itekit.plots import COLOURS, style
+from itekit.plots.show import WIDEST, subplots
 from lessons.exercises import Exercise, many
-from lessons.panels import Panel, look, typed
+from lessons.panels import Panel, look, small_panel, typed
+from lessons.rates import wilson
 from lessons.subjects import Judge, LogicSubject
 from lessons.tables import html_table
 
 
-class DrawPanel(Panel):
+def draw_panel(network: Network, formula: str, draws: int = 30) -> Panel:
     """A formula and a slider of draws; each answer so far, its draws, and what Spot says of it."""
+    subject, judge, found = LogicSubject(network), Judge(), {}
 
-    def __init__(self, network: Network, formula: str, draws: int = 30):
-        self.subject, self.judge, self.found = LogicSubject(network), Judge(), {}
-        self.text = typed(formula, "formula")
-        self.number = widgets.IntSlider(0, 0, draws - 1, continuous_update=False, **look("draw"))
-        super().__init__([self.text, self.number])
-        self.watch(self.text, self.number)
-
-    def work(self) -> str:
-        problem, draw = self.subject.read(self.text.value), self.number.value
-        solver = Solver(self.subject.network, draw, self.subject.experiment.vocabulary)
+    def work(text: str, draw: int) -> str:
+        problem = subject.read(text)
+        solver = Solver(network, draw, subject.experiment.vocabulary)
         if not solver.can_read(problem):
             known = ", ".join(solver.vocabulary.interchangeable[0])
             raise ValueError(f"expected a formula over {known}")
         (answer,) = solver.answers([problem])
-        answers = self.found.setdefault(problem, {})
+        answers = found.setdefault(problem, {})
         answers.setdefault(answer, set()).add(draw)
         rows = [("<b>answer</b>", "<b>Spot</b>", "<b>draws</b>")]
         for one, numbers in answers.items():
             shown = f"<code>{html.escape(one) or '(nothing)'}</code>{' ←' if one == answer else ''}"
-            verdict = self.judge.verdict("ltl", problem, one)
+            verdict = judge.verdict("ltl", problem, one)
             rows.append((shown, verdict, ", ".join(map(str, sorted(numbers)))))
         return f"<p>prefix {html.escape(problem)}</p>{html_table(rows)}"
 
+    slider = widgets.IntSlider(0, 0, draws - 1, continuous_update=False, **look("draw"))
+    return small_panel(work, typed(formula, "formula"), slider)
 
-def show_failures(judged: Iterable[tuple], groups: Mapping[str, Callable], good) -> None:
-    """Bars: the share of problems (formula, ..., verdict) that failed, by group of formulas."""
-    bad, rates, ends, names = {f: kind not in good for f, *_, kind in judged}, [], [], []
-    for name, belongs in groups.items():
-        if flags := [failed for formula, failed in bad.items() if belongs(formula)]:
-            ends.append(binomtest(sum(flags), len(flags)).proportion_ci(method="wilson"))
-            rates.append(float(np.mean(flags)))
-            names.append(f"{name} ({len(flags):,})")
-    bars = {"type": "data", "array": [end.high - x for x, end in zip(rates, ends, strict=True)]}
-    bars["arrayminus"] = [x - end.low for x, end in zip(rates, ends, strict=True)]
-    bar = {"orientation": "h", "marker_color": COLOURS[0], "error_x": bars}
-    figure = go.Figure(go.Bar(x=rates, y=names, **bar))
-    figure.update_yaxes(autorange="reversed")
-    figure.update_xaxes(title_text="wrong answers", tickformat=".0%", rangemode="tozero")
-    style(figure, title="Which formulas fail (number of formulas)", width=760, height=400)
-    told = "; ".join(f"{name} {x:.0%}" for name, x in zip(names, rates, strict=True))
-    show(figure, alt=f"Share of wrong answers by kind of formula: {told}.")
+
+def failures_figure(
+    judged: Iterable[tuple], groups: Mapping[str, Mapping[str, Callable]], good: Sequence[str]
+) -> go.Figure:
+    """The share of problems (formula, ..., verdict) that failed, a panel for each grouping."""
+    failed = {formula: kind not in good for formula, *_, kind in judged}
+    figure, places = subplots(list(groups), 2, vertical_spacing=0.17, horizontal_spacing=0.12)
+    for belongs, place in zip(groups.values(), places, strict=True):
+        bars = {}
+        for name, holds in belongs.items():
+            if flags := [bad for formula, bad in failed.items() if holds(formula)]:
+                rate, (low, high) = np.mean(flags), wilson(sum(flags), len(flags))
+                bars[f"{name} ({len(flags):,})"] = rate, high - rate, rate - low
+        rates, above, below = zip(*bars.values(), strict=True)
+        ends = {"type": "data", "array": above, "arrayminus": below}
+        bar = {"orientation": "h", "marker_color": COLOURS[0], "error_x": ends}
+        figure.add_bar(x=rates, y=list(bars), showlegend=False, **bar, **place)
+    figure.update_yaxes(autorange="reversed", type="category", ticksuffix=" ")
+    figure.update_xaxes(title_text="wrong answers", tickformat=".0%", range=[0, 0.4])
+    return style(figure, width=WIDEST, height=500, margin={"l": 90, "t": 45})
 
 
 check_teacher_forcing = Exercise(

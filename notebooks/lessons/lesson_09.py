@@ -1,4 +1,4 @@
-"""Lesson 09: its networks, a panel of names, a table and a figure; its exercises."""
+"""Lesson 09: a panel of names, two figures; its exercises."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -6,7 +6,6 @@ from itertools import permutations, product
 
 import ipywidgets as widgets
 import plotly.graph_objects as go
-from IPython.display import Markdown
 
 from itekit.alpha import Renaming, used_tokens
 from itekit.data import Pair, by_name
@@ -15,38 +14,17 @@ from itekit.logic import truth_tables
 from itekit.logic.formulas import PROPOSITIONAL, to_prefix
 from itekit.logic.infix import formula_from_text
 from itekit.network import Network
-from itekit.plots import COLOURS, rates_with_intervals, show, style
+from itekit.plots import COLOURS, rates_with_intervals, style
 from itekit.plots.lines import METHODS
 from itekit.plots.show import look as look_of
-from itekit.results import (
-    load_log,
-    load_network,
-    load_or_train,
-    markdown_table,
-    our_rate,
-    paper_cell,
-    shipped,
-)
+from itekit.results import load_log
 from itekit.tasks.propositional import check, solve
 from itekit.tasks.verdicts import GOOD
 from lessons.exercises import Exercise, many, random_formula
-from lessons.panels import Panel, look, typed
+from lessons.panels import Panel, look, small_panel, typed
 from lessons.tables import html_table
 
 NAMES, MARKS = "abc", "●▲■"
-COLUMNS = {
-    "correct": "correct, test split",
-    "exact": "exact",
-    "heatmap-mean-correct": "correct, grid to 6 propositions",
-    "alpha-covariance-3": "alpha-covariance",
-}
-
-
-def network(variant: str, scale: str, seed: int, train: bool) -> Network:
-    """The shipped lab network of a variant, or one that is trained here."""
-    if train:
-        return load_or_train(f"prop/{variant}", scale, seed, train=True)
-    return load_network(f"prop/{variant}", "lab", seed)
 
 
 def solver(network: Network) -> Solver:
@@ -54,82 +32,58 @@ def solver(network: Network) -> Solver:
     return Solver(network, 0, network.experiment.vocabulary)
 
 
-class NamesPanel(Panel):
+def names_panel(networks: Mapping[str, Network], by_name: Callable, formula: str) -> Panel:
     """A formula over a, b and c, and an order of names for its propositions.
 
     It shows the problem, both labels, and the answers of networks, with and without names.
     `by_name` sorts the literals of a label.
     """
+    askers = {f"network {name}": solver(one) for name, one in networks.items()}
 
-    def __init__(self, networks: Mapping[str, Network], by_name: Callable, formula: str):
-        self.askers = {name: solver(one) for name, one in networks.items()}
-        self.by_name = by_name
-        self.formula = typed(formula, "formula", "32em")
-        orders = {" ".join(order): order for order in permutations(NAMES)}
-        self.order = widgets.ToggleButtons(options=orders, **look(f"{' '.join(MARKS)} are"))
-        self.order.style.button_width = "4.5em"
-        super().__init__([self.formula, self.order])
-        self.watch(self.formula, self.order)
-
-    def work(self) -> str:
-        tree = formula_from_text(self.formula.value.strip(), PROPOSITIONAL)
-        used, typed_in = tree.propositions, to_prefix(tree)
+    def work(text: str, order: tuple[str, ...]) -> str:
+        tree = formula_from_text(text.strip(), PROPOSITIONAL)
+        used = tree.propositions
         if len(used) > len(NAMES) or max(map(len, used), default=0) > 1:
             raise ValueError(f"expected up to {len(NAMES)} names of one letter each")
-        formula = Renaming(dict(zip(used, self.order.value, strict=False)))(typed_in)
+        formula = Renaming(dict(zip(used, order, strict=False)))(to_prefix(tree))
         marks = Renaming(dict(zip(used_tokens(formula, NAMES), MARKS, strict=False)))
         label = solve(formula)
         if label is None:
             raise ValueError("always true or always false: there is no label")
         head = "<b>with names</b>", "<b>without names</b>", "<b>says py-aiger</b>"
         rows = [("", *head), ("formula", formula, marks(formula), "")]
-        answers = {"label, by appearance": label, "label, by name": self.by_name(label)}
-        answers |= {
-            f"network {name}": one.answers([formula])[0] for name, one in self.askers.items()
-        }
+        answers = {"label, by appearance": label, "label, by name": by_name(label)}
+        answers |= {name: one.answers([formula])[0] for name, one in askers.items()}
         for name, answer in answers.items():
             verdict = check(formula, answer, method="aiger")
             rows.append((name, answer, f"<b>{marks(answer)}</b>", verdict))
         return html_table(rows, "th")
 
-
-def results_table(*variants: str) -> Markdown:
-    """A row for each variant that has a result; per cent."""
-    rows = []
-    for variant in variants:
-        one = shipped(f"prop/{variant}")
-        if one is None:
-            continue
-        cells = []
-        for column in COLUMNS:
-            rate, paper = our_rate(one, column), paper_cell(f"prop/{variant}", column)
-            told = "–" if rate is None else f"{100 * rate:.1f}"
-            cells.append(told if paper is None else f"{told} (paper {100 * paper:.1f})")
-        rows.append([variant, *cells])
-    return Markdown(markdown_table(("network", *COLUMNS.values()), rows))
+    orders = {" ".join(order): order for order in permutations(NAMES)}
+    chosen = widgets.ToggleButtons(options=orders, **look(f"{' '.join(MARKS)} are"))
+    chosen.style.button_width = "4.5em"
+    return small_panel(work, typed(formula, "formula", "32em"), chosen)
 
 
-def curves_figure(methods: Sequence[str] = METHODS[:3]) -> None:
+def curves_figure(methods: Sequence[str] = METHODS[:3]) -> go.Figure:
     """Held-out tokens right against steps; a colour for each method, dotted with labels by name."""
-    figure, told = go.Figure(), []
+    figure = go.Figure()
     for variant in (*methods, "by-name"):
         method = variant if variant in methods else "proposed"
         records = load_log(f"prop/{variant}", "lab")
         points = {r["step"]: r["validation_accuracy"] for r in records if "validation_loss" in r}
         dash = "solid" if variant == method else "dot"
         line = {"color": look_of(METHODS.index(method))[0], "dash": dash, "width": 2.5}
-        name = f"{method}, by {'appearance' if variant == method else 'name'}"
         (*x,), (*y,) = points, points.values()
-        figure.add_scatter(x=x, y=y, name=name, mode="lines+markers", line=line)
-        told.append(f"{name} {y[0]:.0%} to {y[-1]:.0%}")
+        figure.add_scatter(x=x, y=y, name=variant, mode="lines+markers", line=line)
     figure.update_xaxes(title_text="step")
     figure.update_yaxes(title_text="held-out tokens right", tickformat=".0%")
-    style(figure, title="Learning with labels by appearance and by name", width=860, height=400)
-    show(figure, alt=f"Held-out tokens right, from 1,000 to 36,000 steps: {'; '.join(told)}.")
+    title = "Learning with labels by appearance and by name"
+    return style(figure, title=title, width=860, height=400)
 
 
-def literals_figure(test: Sequence[Pair], judged: Mapping[str, Sequence[str]]) -> None:
-    """Correct answers by the literals of the label, with 95 % intervals; a line for each order."""
+def literals_figure(test: Sequence[Pair], judged: Mapping[str, Sequence[str]]) -> go.Figure:
+    """Correct answers by the literals of the label, with 95 % intervals; a line for each run."""
     lengths, counts = [len(label) // 2 for _, label in test], {}
     for order, verdicts in judged.items():
         good = Counter(n for n, v in zip(lengths, verdicts, strict=True) if v in GOOD)
@@ -140,9 +94,7 @@ def literals_figure(test: Sequence[Pair], judged: Mapping[str, Sequence[str]]) -
     for trace, (dash, symbol) in zip(figure.data, looks.items(), strict=False):
         trace.update(line={"color": COLOURS[0], "dash": dash})
         trace.marker.update(color=COLOURS[0], symbol=symbol)
-    told = ((order, n, k / m) for order, one in counts.items() for n, (k, m) in one.items())
-    alt = "; ".join(f"{order}, {n} literals: {rate:.0%}" for order, n, rate in told)
-    show(figure, alt=f"Correct answers. {alt}.")
+    return figure
 
 
 def _names(formula):

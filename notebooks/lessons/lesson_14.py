@@ -10,30 +10,26 @@ from itekit import evaluation
 from itekit.data import Pair
 from itekit.decoding import Solver
 from itekit.llm import judge
-from itekit.plots import COLOURS, show, style
+from itekit.plots import COLOURS, style
 from itekit.results import load_network, load_result
 from itekit.tasks.prompts import read_answer
 from itekit.tasks.verdicts import GOOD, VACUOUS
 from lessons.exercises import Exercise, many
-from lessons.panels import Panel, typed
+from lessons.panels import Panel, small_panel, typed
 
 
-class BlindPanel(Panel):
+def blind_panel(problems: Sequence[Pair], trace: str) -> Panel:
     """Type one trace; how many of the problems it solves, whatever their formulas say."""
+    formulas, labels = zip(*problems, strict=True)
 
-    def __init__(self, problems: Sequence[Pair], trace: str):
-        self.problems, self.text = problems, typed(trace, "trace")
-        super().__init__([self.text])
-        self.watch(self.text)
-
-    def work(self) -> str:
-        trace = self.text.value
+    def work(trace: str) -> str:
         read_answer("ltl", trace)  # AnswerError: it is no trace
-        formulas, labels = zip(*self.problems, strict=True)
         verdicts = judge("ltl", formulas, [trace] * len(formulas), labels)
         good = sum(verdict in GOOD for verdict in verdicts)
-        words = "but about no word" if VACUOUS in verdicts else "about some word"
-        return f"<p><b>right: {good} of {len(verdicts)}</b>, {words}</p>"
+        words = ", but vacuous" if VACUOUS in verdicts else ""
+        return f"<p><b>right: {good} of {len(verdicts)}</b>{words}</p>"
+
+    return small_panel(work, typed(trace, "trace"))
 
 
 def verdicts_of_ours(task: str, name: str, problems: Sequence[Pair]) -> Counter:
@@ -44,24 +40,20 @@ def verdicts_of_ours(task: str, name: str, problems: Sequence[Pair]) -> Counter:
     return Counter(evaluation.judge(network.experiment.check, problems, answers).verdicts)
 
 
-def show_verdicts(counts: Mapping[str, Mapping[str, int]]) -> None:
+def verdicts_figure(counts: Mapping[str, Mapping[str, int]]) -> go.Figure:
     """Stacked bars of the verdicts on each model's replies."""
-    figure, told = go.Figure(), {model: [] for model in counts}
+    figure = go.Figure()
     verdicts = ("exact", "correct", VACUOUS, "incorrect", "invalid")
     for colour, verdict in zip((2, 5, 3, 4, 1), verdicts, strict=True):
         n = [c.get(verdict, 0) for c in counts.values()]
-        name = {VACUOUS: "correct, but about no word", "invalid": "no answer"}.get(verdict, verdict)
+        name = {VACUOUS: "correct, but vacuous", "invalid": "no answer"}.get(verdict, verdict)
         bar = {"name": name, "marker_color": COLOURS[colour], "orientation": "h"}
         figure.add_bar(y=list(counts), x=n, text=[k or "" for k in n], **bar)
-        for model, k in zip(counts, n, strict=True):
-            told[model] += [f"{k} {name}".replace(",", "")] if k else []
     middle = {"textposition": "inside", "insidetextanchor": "middle", "textangle": 0}
     figure.update_traces(**middle, constraintext="none")
     figure.update_layout(barmode="stack", legend={"traceorder": "normal"})
     figure.update_xaxes(title_text="replies").update_yaxes(autorange="reversed")
-    alt = "; ".join(f"{model}: {', '.join(parts)}" for model, parts in told.items())
-    style(figure, title="Verdicts on the same problems", width=860, height=360)
-    show(figure, alt=f"Stacked bars of verdicts, one bar a model and task. {alt}.")
+    return style(figure, title="Verdicts on the same problems", width=860, height=360)
 
 
 def _kept(percent, enough, strict=False, before=False):

@@ -11,7 +11,7 @@ from itekit.alpha import canonical, sample_renamings, used_tokens
 from itekit.tasks.own import audit, split  # noqa: F401 (for the notebook)
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT
 from lessons.exercises import Exercise, many, one_by_one, replaced
-from lessons.panels import Panel, button, typed
+from lessons.panels import Panel, button, small_panel, typed
 from lessons.tables import html_table
 
 
@@ -34,37 +34,31 @@ def pretty(term: str) -> str:
     return f"{function} ({pretty(right)})" if right[0] in "λ@" else f"{function} {right}"
 
 
-class TermPanel(Panel):
+def term_panel(solvers, meaning, normalise, term: str = "λa@λb@bba") -> Panel:
     """A term to type and to rename; its steps, and what each network makes of it."""
+    names = max((s.vocabulary.interchangeable[0] for s in solvers.values()), key=len)
+    box, rename = typed(term, "term", "24em"), button("New names", "random")
+    rng = np.random.default_rng(0)
 
-    def __init__(self, solvers, meaning, normalise, term: str = "λa@λb@bba"):
-        self.solvers, self.meaning, self.normalise = solvers, meaning, normalise
-        self.names = max((s.vocabulary.interchangeable[0] for s in solvers.values()), key=len)
-        self.term, self.rename = typed(term, "term", "24em"), button("New names", "random")
-        self.rng = np.random.default_rng(0)
-        super().__init__([widgets.HBox([self.term, self.rename])])
-        self.rename.on_click(lambda _: self.safely(self._rename))
-        self.watch(self.term)
-
-    def _rename(self) -> str:
-        used = used_tokens(self.term.value, self.names)
-        (renaming,) = sample_renamings(used, self.names, 1, self.rng)
-        with self.quietly():
-            self.term.value = renaming(self.term.value)
-        return self.work()
-
-    def work(self) -> str:
-        text = self.term.value.replace("\\", "λ")
-        if self.meaning(text) is None:
+    def work(term: str) -> str:
+        text = term.replace("\\", "λ")
+        if meaning(text) is None:
             raise ValueError("expected a term such as λa@λb@bba; a backslash will do for λ")
-        path = self.normalise(text)
+        path = normalise(text)
         rows = [("steps", html.escape("   →   ".join(map(pretty, path))))]
-        for name, solver in self.solvers.items():
+        for name, solver in solvers.items():
             (answer,) = solver.answers([text])
-            right = self.meaning(answer) == self.meaning(path[-1])
+            right = meaning(answer) == meaning(path[-1])
             said = f"{'✓' if right else '✗'} {pretty(answer)}" if answer else "cannot read this"
             rows.append((name, html.escape(said)))
         return html_table(rows, "th")
+
+    def renamed(_) -> None:
+        (renaming,) = sample_renamings(used_tokens(box.value, names), names, 1, rng)
+        box.value = renaming(box.value)
+
+    rename.on_click(renamed)
+    return small_panel(work, box, rows=[widgets.HBox([box, rename])])
 
 
 # exercises

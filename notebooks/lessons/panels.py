@@ -26,12 +26,13 @@ from itekit.tasks.verdicts import TIME_OUT
 from itekit.vocabulary import proposition_names
 from itekit.workers import Pool, call
 from lessons.copies import rows_in_use
-from lessons.figures import graph_svg
+from lessons.subjects import arrows
 from lessons.tables import findings, html_table, values_figure
 
-MOST_TOKENS, MOST_STEPS, MOST_STATES = 80, 30, 25  # of formula, trace and drawn automaton
+MOST_TOKENS, MOST_STEPS, MOST_STATES = 80, 30, 12  # of formula, trace and drawn automaton
 CPU_SECONDS = 5.0
 FEWEST_NAMES = 6  # that a random renaming draws from at least, so that formulas can get new ones
+GREYED = "<style>.itekit-greyed { opacity: 0.35; }</style>"
 EXAMPLES = {  # formulas and traces
     "until": ("a U b", "a;&ab;{b}"),
     "a request is always answered": ("G(a -> F b)", "{a;1;b}"),
@@ -67,14 +68,16 @@ def button(text: str, icon: str) -> widgets.Button:
 
 
 class Panel(widgets.VBox):
-    """Controls above an answer and a picture; what goes wrong is shown as the answer.
+    """Controls above an answer and a picture; what goes wrong is said between them.
 
-    A panel's `work` gives the HTML of the answer to what the controls say; it may `draw`.
+    A panel's `work` gives the HTML of the answer to what the controls say; it may `draw`. Where it
+    raises an error, the last answer and the last picture stay, greyed.
     """
 
     def __init__(self, controls: Sequence[widgets.Widget]):
-        self.answer, self.picture, self.quiet = widgets.HTML(), widgets.Output(), False
-        super().__init__([*controls, self.answer, self.picture])
+        self.message, self.answer = widgets.HTML(), widgets.HTML()
+        self.picture, self.quiet, self.drawn = widgets.Output(), False, ()
+        super().__init__([*controls, self.message, self.answer, self.picture])
 
     def watch(self, *controls: widgets.Widget) -> None:
         """Answer now, and whenever one of the controls changes."""
@@ -84,19 +87,25 @@ class Panel(widgets.VBox):
 
     def safely(self, work: Callable[[], str]) -> None:
         """Show the HTML that `work` returns and what it draws, or the error that it raises."""
-        self.draw(None)
+        self.drawn = ()
         try:
-            self.answer.value = work()
+            answer = work()
         except Exception as error:  # a reader sees what is wrong, never a traceback
-            self.answer.value = error_html(error)
+            self.say(error_html(error), self.answer, self.picture)
+        else:
+            self.say("", self.answer, self.picture)
+            self.answer.value, self.picture.outputs = answer, self.drawn
 
-    def draw(self, figure: go.Figure | None, alt: str = "") -> None:
-        """Show a figure below the answer; None takes the last one away."""
-        self.picture.outputs = ()
-        if figure is not None:
-            data, metadata = mime_bundle(figure, alt, static_picture=False)
-            shown = {"output_type": "display_data", "data": data, "metadata": metadata}
-            self.picture.outputs = (shown,)
+    def say(self, message: str, *below: widgets.Widget) -> None:
+        """Show a message, and what is below it greyed; without a message as it was."""
+        self.message.value = message and GREYED + message
+        for widget in below:
+            (widget.add_class if message else widget.remove_class)("itekit-greyed")
+
+    def draw(self, figure: go.Figure, alt: str) -> None:
+        """Show a figure below the answer."""
+        data, metadata = mime_bundle(figure, alt, static_picture=False)
+        self.drawn = ({"output_type": "display_data", "data": data, "metadata": metadata},)
 
     @contextmanager
     def quietly(self):
@@ -108,9 +117,23 @@ class Panel(widgets.VBox):
             self.quiet = False
 
 
-def arrows(renaming: Renaming, names: Iterable[str], mark: str = " → ") -> list[str]:
-    """What each name becomes."""
-    return [f"{name}{mark}{renaming([name])[0]}" for name in names]
+def small_panel(work: Callable, *controls: widgets.Widget, rows: Sequence = ()) -> Panel:
+    """A panel whose `work` makes of the controls' values HTML, or HTML, a figure and its text.
+
+    `rows` are the controls as they are laid out; without them each has a row of its own.
+    """
+    panel = Panel(rows or controls)
+
+    def answer() -> str:
+        found = work(*(control.value for control in controls))
+        if isinstance(found, str):
+            return found
+        panel.draw(*found[1:])
+        return found[0]
+
+    panel.work = answer
+    panel.watch(*controls)
+    return panel
 
 
 def renamed_line(renaming: Renaming, names: Iterable[str]) -> str:
@@ -183,7 +206,7 @@ class TraceExplorer(_SpotPanel):
         formula = self.read()
         trace = self.ask("itekit.tasks.ltl:solve", to_prefix(formula))
         if trace is None:
-            return f"<p>Nothing satisfies {html.escape(to_infix(formula))}: there is no trace.</p>"
+            raise ValueError(f"nothing satisfies {to_infix(formula)}: there is no trace")
         with self.quietly():
             self.trace.value = trace
         return self.work()
@@ -196,7 +219,7 @@ class TraceExplorer(_SpotPanel):
         shown = trace_to_infix(trace)
         head = f"<p>{html.escape(_both(formula))}<br>trace {html.escape(shown)}</p>"
         if isinstance(table, str):
-            return head + error_html(ValueError(table))
+            raise ValueError(table)
         self.draw(lasso_figure(*table.steps), f"The trace {shown} as a lasso")
         return head + table._repr_html_()
 
@@ -215,8 +238,10 @@ class AutomatonExplorer(_SpotPanel):
         page = f"<p>{html.escape(_both(formula))}<br>{html.escape(run)}</p>"
         if found.states > MOST_STATES:
             return f"{page}<p>{found.states} states: too large to be drawn.</p>"
-        svg = graph_svg(found.dot(), f"Automaton of {to_infix(formula)}")
-        return page + (svg or "") + f"<pre>{html.escape(found.text())}</pre>"
+        from lessons.automata import automaton_figure  # Spot is not on every platform
+
+        self.draw(automaton_figure(found), f"Automaton of {to_infix(formula)}")
+        return page
 
 
 # Propositional logic

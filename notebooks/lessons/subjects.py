@@ -7,7 +7,7 @@ Paper, sections "Embedding matrix", "Alpha-Covariance", "LTL Solving".
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -30,7 +30,7 @@ from itekit.datasets.sets import read_set
 from itekit.decoding import Solver
 from itekit.evaluation import TEST_SEED
 from itekit.experiments import SCALES, Experiment, experiment
-from itekit.logic.formulas import LANGUAGES, FormulaError, parse_prefix, quoted, to_prefix
+from itekit.logic.formulas import LANGUAGES, FormulaError, parse_prefix, to_prefix
 from itekit.logic.infix import formula_from_text, to_infix, trace_to_infix
 from itekit.logic.traces import parse_trace
 from itekit.logic.truth_tables import parse_assignment
@@ -56,6 +56,11 @@ AT_ONCE = 12  # problems that are decoded in one step
 def compared(task: str, answer: str):
     """What an answer is compared as: an assignment in any order, all others as they stand."""
     return form(answer) if task == "propositional" else answer
+
+
+def arrows(renaming: Renaming, names: Iterable[str], mark: str = " → ") -> list[str]:
+    """What each name becomes."""
+    return [f"{name}{mark}{renaming([name])[0]}" for name in names]
 
 
 def task_of(made: Experiment) -> str:
@@ -153,24 +158,31 @@ class LogicSubject(Subject):
         self.language, self.example = LANGUAGES[self.task], EXAMPLES[self.task]
 
     def read(self, text: str) -> str:
+        return self._problem(text)[0]
+
+    def remark(self, text: str) -> str:
+        return self._problem(text)[1]
+
+    def _problem(self, text: str) -> tuple[str, str]:
+        """The problem, in names and operators that the models know, and what was changed for it."""
         formula = formula_from_text(text, self.language)
-        for name in formula.propositions:
-            if name not in self.names:
-                expected = f"one of {' '.join(self.names)}"
-                raise FormulaError(text, text.find(name), quoted(name), expected)
+        used, remark = formula.propositions, ""
+        free = [name for name in self.names if name not in used]
+        strange = [name for name in used if name not in self.names]
+        if len(strange) > len(free):
+            raise ValueError(f"{len(used)} names to read: at most {len(self.names)} here")
+        if strange:
+            renaming = Renaming(dict(zip(strange, free, strict=False)))
+            formula = renaming(formula)
+            remark = f"here {', '.join(arrows(renaming, strange, ' is called '))}"
         problem = to_prefix(formula)
-        if self.remark(text):
+        if not set(formula.tokens()) <= set(self.experiment.test_vocabulary.tokens):
+            spelled = to_infix(formula, unicode=True)
+            remark = f"{spelled}, rewritten into what the models know: ! & X U 1 0"
             problem = to_prefix(formula.core()).replace("!!", "")  # as in no formula of training
         if len(problem) > LONGEST:
             raise ValueError(f"{len(problem)} tokens to read: at most {LONGEST} here")
-        return problem
-
-    def remark(self, text: str) -> str:
-        formula = formula_from_text(text, self.language)
-        if set(formula.tokens()) <= set(self.experiment.test_vocabulary.tokens):
-            return ""
-        spelled = to_infix(formula, unicode=True)
-        return f"{spelled}, rewritten into what the models know: ! & X U 1 0"
+        return problem, remark
 
     def shown(self, problem: str, unicode: bool = True) -> str:
         return to_infix(parse_prefix(problem, self.language), unicode=unicode)

@@ -28,6 +28,12 @@ PANEL = ".jp-OutputArea-output:has(.jupyter-widgets)"
 WIDE = """() => [...document.querySelectorAll('.jp-OutputArea-output')]
     .filter(out => out.scrollWidth > out.clientWidth + 1)
     .map(out => `${out.scrollWidth} in ${out.clientWidth}: ${out.innerText.slice(0, 60)}`)"""
+SAVED = """async () => {
+    const context = jupyterapp.shell.currentWidget.context;
+    await context.save();
+    const options = {type: 'file', format: 'text', content: true};
+    return (await jupyterapp.serviceManager.contents.get(context.path, options)).content;
+}"""
 # What a panel shows: its text, and what its figures draw.
 SHOWN = """panel => panel.innerText + JSON.stringify([...panel.querySelectorAll('.js-plotly-plot')]
     .map(plot => [plot.data.map(d => [d.x, d.y, d.z && d.z.bdata || d.z]), plot.layout.title]))"""
@@ -97,6 +103,10 @@ class Lesson:
             if calm == 3:
                 return
         raise TimeoutError(f"{self.name}: the kernel is still at work after {seconds} seconds")
+
+    def saved(self) -> str:
+        """The text of the notebook's file after it was saved."""
+        return self.page.evaluate(SAVED)
 
     def run_all(self) -> None:
         """Run all cells, and wait until the last one has run."""

@@ -99,9 +99,10 @@ def solutions(name: str) -> dict[str, str]:
 def test_lesson(lesson):
     """Before the mouse has moved, as committed and after a run: no output is wider than its cell.
 
-    Then its controls and its exercises.
+    To open and save it changes nothing. Then its controls and its exercises.
     """
     name = lesson.name
+    assert lesson.saved() == (ROOT / f"notebooks/{name}.ipynb").read_text(encoding="utf-8")
     wide = {f"opened, {width}": lesson.wide(width) for width in WIDTHS}
     lesson.run_all()
     assert not lesson.failures()

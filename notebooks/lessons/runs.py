@@ -1,0 +1,105 @@
+"""The networks and the results of a lesson: those that are shipped, or made here; and their table.
+
+One name is one run: what a figure or a table shows is called as the experiment is.
+"""
+
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from IPython.display import Markdown
+
+from itekit.files import MissingError
+from itekit.network import Network
+from itekit.results import (
+    RUNS,
+    evaluate,
+    load_network,
+    load_or_train,
+    load_redraw,
+    markdown_table,
+    our_rate,
+    paper_cell,
+    shipped,
+)
+from lessons.rates import wilson
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Runs by name: those made here if `train`, else those that are shipped at size `kept`."""
+
+    scale: str
+    seed: int = 0
+    train: bool = False
+    kept: str = "lab"
+
+    @property
+    def size(self) -> str:
+        """The size of the networks."""
+        return self.scale if self.train or self.scale == "paper" else self.kept
+
+    def network(self, name: str) -> Network:
+        """The network of a run; MissingError: it is not shipped."""
+        return _trained(self, name) if self.train else load_network(name, self.size, self.seed)
+
+    def results(self, *names: str) -> dict[str, dict | None]:
+        """The evaluation of each run, None where there is none yet."""
+        return {
+            name: _evaluated(self, name) if self.train else shipped(name, self.size, self.seed)
+            for name in names
+        }
+
+    def redraw(self, name: str, suffix: str = "redraw") -> dict | None:
+        """What `python -m itekit redraw` found, None if it has not run yet."""
+        try:
+            return load_redraw(name, self.size, self.seed, suffix)["result"]
+        except MissingError:
+            return None
+
+
+@cache
+def _trained(runs: Runs, name: str) -> Network:
+    folder = Path(tempfile.mkdtemp()) if runs.scale == "smoke" else RUNS
+    return load_or_train(name, runs.scale, runs.seed, True, folder, False)
+
+
+@cache
+def _evaluated(runs: Runs, name: str) -> dict:
+    return evaluate(_trained(runs, name), progress=False)
+
+
+def variant(name: str) -> str:
+    """A run's name without its family."""
+    return name.partition("/")[2]
+
+
+def _cell(one: Mapping, column: str, paper: bool) -> str:
+    rate, test = our_rate(one, column), one["result"]["test"]["samples"]
+    if rate is None:
+        return "–"
+    known = one["experiment"]["propositions"]
+    beyond = sum(map(sum, one["result"]["generalization"]["samples"][known:]))
+    told = f"{100 * rate:.1f}"
+    if n := {"correct": test, "exact": test, "solved": test, "beyond": beyond}.get(column):
+        low, high = wilson(round(rate * n), n)
+        told += f" ({100 * low:.1f} to {100 * high:.1f})"
+    theirs = paper_cell(one["name"], column) if paper else None
+    return told if theirs is None else f"{told}; paper {100 * theirs:.1f}"
+
+
+def rates_table(
+    runs: Iterable[dict | None], columns: Mapping[str, str], paper: bool = False
+) -> Markdown:
+    """A row for each run on logic: its rates in per cent, with Wilson's intervals of 95 %.
+
+    `columns`: what `itekit.results.our_rate` calls a rate, and its heading. With `paper` the
+    paper's figure stands behind ours.
+    """
+    rows = []
+    for one in filter(None, runs):
+        name = variant(one["name"]) + f", seed {one['seed']}" * bool(one["seed"])
+        rows.append([name, *(_cell(one, column, paper) for column in columns)])
+    return Markdown(markdown_table(("run", *columns.values()), rows))
