@@ -18,9 +18,9 @@ from lessons.copying import CopyExplorer
 
 ROOT = Path(__file__).parents[1]
 CONTENTS = {  # caption -> documents in the sidebar
-    "Lessons": ["notebooks/[0-9]*", "notebooks/explorer"],
+    "Lessons": ["notebooks/[0-9]*", "notebooks/explorer", "notebooks/cheat_sheet"],
     "Appendix": ["notebooks/appendix/*"],
-    "For lecturers": ["notebooks/README", "notebooks/solutions/*"],
+    "For lecturers": ["notebooks/README", "notebooks/questions", "notebooks/solutions/*"],
     "Data": ["data/README", "data/results/README"],
     "Source": ["itekit/**", "notebooks/lessons/*"],
 }
