@@ -3,6 +3,7 @@
 # make lab    JupyterLab, opened on the tour
 # make test-browser   the set-up, then lessons in a real JupyterLab in headless Chromium
 # make site   all notebooks as a site of static pages -> reports/site
+# make slides the slides of the guide's classes -> reports/slides
 # make bench  the benchmarks, one after another
 # make llm    the offline language model of notebook 14 (127 MB)
 # make doctor     what works here, and how to mend what does not
@@ -35,7 +36,7 @@ BENCHMARKS := $(sort $(wildcard tests/benchmarks/bench_*.py))
 WORKERS ?= 2
 STUDENT ?= reports/student
 
-.PHONY: run test test-browser lab site bench llm doctor refresh student setup clean distclean
+.PHONY: run test test-browser lab site slides bench llm doctor refresh student setup clean distclean
 
 setup: $(READY)
 
@@ -79,6 +80,9 @@ site: $(READY)
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet -r docs/requirements.txt
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --conf-dir docs . reports/site
 	@echo "site      $(CURDIR)/reports/site/index.html"
+
+slides: $(READY)
+	@$(BIN)/python docs/slides.py reports/slides
 
 lab: $(READY)
 	$(BIN)/python -m jupyter lab $(LAB_OPTIONS) notebooks/00_tour.ipynb

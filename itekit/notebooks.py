@@ -229,13 +229,9 @@ def draw(notebook, resources):
     return notebook, resources
 
 
-def write_page(executed: str | Path, page: str | Path) -> Path:
-    """Write an executed notebook as one HTML file by nbconvert, which needs no network.
-
-    Plotly figures stay interactive, and formulas become MathML.
-    """
+def markdown_html(source: str) -> str:
+    """Markdown as HTML, with formulas as MathML."""
     from latex2mathml.converter import convert
-    from nbconvert.exporters import HTMLExporter
     from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
     class Renderer(IPythonRenderer):
@@ -245,10 +241,17 @@ def write_page(executed: str | Path, page: str | Path) -> Path:
         def block_math(self, body: str) -> str:
             return convert(body, display="block")
 
-    def markdown(source: str) -> str:
-        return MarkdownWithMath(renderer=Renderer(escape=False)).render(source)
+    return MarkdownWithMath(renderer=Renderer(escape=False)).render(source)
 
-    filters = {"markdown2html": markdown}
+
+def write_page(executed: str | Path, page: str | Path) -> Path:
+    """Write an executed notebook as one HTML file by nbconvert, which needs no network.
+
+    Plotly figures stay interactive.
+    """
+    from nbconvert.exporters import HTMLExporter
+
+    filters = {"markdown2html": markdown_html}
     exporter = HTMLExporter(embed_images=True, preprocessors=[draw], filters=filters)
     exporter.raw_template = OFFLINE
     write_text(page, exporter.from_filename(str(executed))[0])
