@@ -8,11 +8,10 @@ from pathlib import Path
 
 import nbformat
 from docutils import nodes
-from latex2mathml.converter import convert
 from plotly.offline import get_plotlyjs
 from sphinx.parsers import Parser
 
-from itekit.notebooks import draw
+from itekit.notebooks import draw, mathml
 from itekit.results import load_network
 from lessons.copying import CopyExplorer
 
@@ -90,12 +89,12 @@ def read(app, docname: str, source: list[str]) -> None:
 
 
 def inline(self, node) -> None:
-    self.body.append(convert(node.astext()))
+    self.body.append(mathml(node.astext()))
     raise nodes.SkipNode
 
 
 def block(self, node) -> None:
-    self.body.append(convert(node.astext(), display="block"))
+    self.body.append(mathml(node.astext(), "block"))
     raise nodes.SkipNode
 
 

@@ -229,17 +229,29 @@ def draw(notebook, resources):
     return notebook, resources
 
 
+def mathml(latex: str, display: str = "inline") -> str:
+    """A formula as MathML, "inline" or a "block"; bold letters and the like as Unicode has them.
+
+    The converter does so where the letter stands in braces; browsers know no `mathvariant`.
+    """
+    from latex2mathml.converter import convert
+
+    letter = r"(\\(?:math[a-z]+|boldsymbol)(?![a-z])) *(\\[a-z]+|[A-Za-z0-9])"
+    made = convert(re.sub(letter, r"\1{\2}", latex), display=display)
+    made = re.sub(r'mathvariant="bold[a-z-]*"', 'style="font-weight:bold"', made)
+    return f'<div style="overflow-x:auto;margin:1em 0">{made}</div>' if display == "block" else made
+
+
 def markdown_html(source: str) -> str:
     """Markdown as HTML, with formulas as MathML."""
-    from latex2mathml.converter import convert
     from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
     class Renderer(IPythonRenderer):
         def inline_math(self, body: str) -> str:
-            return convert(body)
+            return mathml(body)
 
         def block_math(self, body: str) -> str:
-            return convert(body, display="block")
+            return mathml(body, "block")
 
     return MarkdownWithMath(renderer=Renderer(escape=False)).render(source)
 
