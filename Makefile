@@ -78,7 +78,7 @@ test-browser: $(READY)
 # Built from stored outputs; a link that leads nowhere is an error.
 site: $(READY)
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet -r docs/requirements.txt
-	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --conf-dir docs . reports/site
+	$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going --conf-dir docs . reports/site
 	@echo "site      $(CURDIR)/reports/site/index.html"
 
 slides: $(READY)

@@ -20,8 +20,8 @@ IDS = "[...document.querySelectorAll('[id]')].map(one => one.id)"
 
 @pytest.fixture(scope="module")
 def page(browser):
-    command = ["-m", "sphinx", "--quiet", "--fail-on-warning", "--conf-dir", "docs", ".", str(SITE)]
-    subprocess.run([sys.executable, *command], cwd=ROOT, check=True)
+    command = ["-m", "sphinx", "--quiet", "--fresh-env", "--fail-on-warning", "--conf-dir", "docs"]
+    subprocess.run([sys.executable, *command, ".", str(SITE)], cwd=ROOT, check=True)
     with browser.new_page(viewport={"width": 390, "height": 844}) as page:
         page.asked, page.told, page.linked, page.ids = [], [], set(), {}
         page.on("request", lambda request: page.asked.append(request.url))
