@@ -2,6 +2,8 @@
 # make test   the set-up, then ruff, the unit tests, and every notebook at smoke size
 # make lab    JupyterLab, opened on the tour
 # make test-browser   the set-up, then lessons in a real JupyterLab in headless Chromium
+# make site   all notebooks as a site of static pages -> reports/site
+# make slides the slides of the guide's classes -> reports/slides
 # make bench  the benchmarks, one after another
 # make llm    the offline language model of notebook 14 (127 MB)
 # make doctor     what works here, and how to mend what does not
@@ -37,7 +39,7 @@ BENCHMARKS := $(sort $(wildcard tests/benchmarks/bench_*.py))
 WORKERS ?= 2
 STUDENT ?= reports/student
 
-.PHONY: run test test-browser lab bench llm doctor refresh student setup clean distclean
+.PHONY: run test test-browser lab site slides bench llm doctor refresh student setup clean distclean
 
 setup: $(READY)
 
@@ -76,6 +78,15 @@ test-browser: export ITEKIT_SCALE = smoke
 test-browser: $(READY)
 	$(PIP) -r tests/browser/requirements.txt
 	$(BIN)/python -m pytest -c tests/browser/pytest.ini --rootdir tests/browser tests/browser
+
+# Built from stored outputs; a link that leads nowhere is an error.
+site: $(READY)
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -r docs/requirements.txt
+	$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going --conf-dir docs . reports/site
+	@echo "site      $(CURDIR)/reports/site/index.html"
+
+slides: $(READY)
+	@$(BIN)/python docs/slides.py reports/slides
 
 lab: $(READY)
 	$(BIN)/python -m jupyter lab $(LAB_OPTIONS) notebooks/00_tour.ipynb

@@ -252,26 +252,41 @@ def draw(notebook, resources):
     return notebook, resources
 
 
-def write_page(executed: str | Path, page: str | Path) -> Path:
-    """Write an executed notebook as one HTML file by nbconvert, which needs no network.
+def mathml(latex: str, display: str = "inline") -> str:
+    """A formula as MathML, "inline" or a "block"; bold letters and the like as Unicode has them.
 
-    Plotly figures stay interactive, and formulas become MathML.
+    The converter does so where the letter stands in braces; browsers know no `mathvariant`.
     """
     from latex2mathml.converter import convert
-    from nbconvert.exporters import HTMLExporter
+
+    letter = r"(\\(?:math[a-z]+|boldsymbol)(?![a-z])) *(\\[a-z]+|[A-Za-z0-9])"
+    made = convert(re.sub(letter, r"\1{\2}", latex), display=display)
+    made = re.sub(r'mathvariant="bold[a-z-]*"', 'style="font-weight:bold"', made)
+    return f'<div style="overflow-x:auto;margin:1em 0">{made}</div>' if display == "block" else made
+
+
+def markdown_html(source: str) -> str:
+    """Markdown as HTML, with formulas as MathML."""
     from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
     class Renderer(IPythonRenderer):
         def inline_math(self, body: str) -> str:
-            return convert(body)
+            return mathml(body)
 
         def block_math(self, body: str) -> str:
-            return convert(body, display="block")
+            return mathml(body, "block")
 
-    def markdown(source: str) -> str:
-        return MarkdownWithMath(renderer=Renderer(escape=False)).render(source)
+    return MarkdownWithMath(renderer=Renderer(escape=False)).render(source)
 
-    filters = {"markdown2html": markdown}
+
+def write_page(executed: str | Path, page: str | Path) -> Path:
+    """Write an executed notebook as one HTML file by nbconvert, which needs no network.
+
+    Plotly figures stay interactive.
+    """
+    from nbconvert.exporters import HTMLExporter
+
+    filters = {"markdown2html": markdown_html}
     exporter = HTMLExporter(embed_images=True, preprocessors=[draw], filters=filters)
     exporter.raw_template = OFFLINE
     write_text(page, exporter.from_filename(str(executed))[0])

@@ -177,13 +177,13 @@ def executed(tmp_path):
 
 def test_a_page_holds_figures_formulas_and_panels_and_loads_nothing(executed, tmp_path):
     notebook = nbformat.read(executed, 4)
-    notebook.cells[0].source += "\n\nHalf is $\\frac{1}{2}$."
+    notebook.cells[0].source += "\n\nHalf is $\\frac12 \\mathbf U$."
     nbformat.write(notebook, executed)
     page = notebooks.write_page(executed, tmp_path / "deep" / "n.html").read_text()
     assert page.count("the-trace") == 2 and page.count("plotly.js v") == 1
     assert page.index("plotly.js v") < page.index("Plotly.newPlot(")
     assert notebooks.NO_PANEL in page and "VBox" not in page and "<p>alive</p>" in page
-    assert "<mfrac>" in page and "$\\frac" not in page
+    assert "<mfrac>" in page and "\N{MATHEMATICAL BOLD CAPITAL U}" in page and "$\\frac" not in page
     assert not re.findall(r'<(?:script|img|iframe)[^>]* src="(?!data:)|<link', page)
 
 

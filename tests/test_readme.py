@@ -1,4 +1,4 @@
-"""The pages of Markdown in step with the kit: links, commands, minutes, figures."""
+"""The pages of Markdown in step with the kit: commands, minutes, figures."""
 
 import re
 import shlex
@@ -19,14 +19,10 @@ COMMAND = (
 )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.parent.name)
-def test_links_lead_somewhere_and_commands_are_understood(page):
+@pytest.mark.parametrize("page", PAGES[:2], ids=lambda path: path.parent.name)
+def test_commands_are_understood(page):
     text, makefile = page.read_text(encoding="utf-8"), (ROOT / "Makefile").read_text()
-    headings = re.findall(r"^#+ (.*)$", text, re.M)
-    anchors = {re.sub(r"[^\w -]", "", head).lower().replace(" ", "-") for head in headings}
-    for path, anchor in re.findall(r"\]\((?!https:)([^)#]*)#?([^)]*)\)", text):
-        assert (page.parent / path).exists() if path else anchor in anchors, (path, anchor)
-    for command in re.findall(COMMAND, text, re.M) if page in PAGES[:2] else []:
+    for command in re.findall(COMMAND, text, re.M):
         words = shlex.split(command)
         if words[0] == "make":
             assert re.search(rf"^{words[1]}:", makefile, re.M), command

@@ -1,11 +1,7 @@
 """Lesson 10: its networks and results, two figures, tables and a panel; and its exercises."""
 
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import cache
 from html import escape
-from pathlib import Path
 
 import ipywidgets as widgets
 import numpy as np
@@ -15,17 +11,11 @@ from scipy.stats import binomtest
 from itekit.datasets.presets import preset
 from itekit.decoding import Solver
 from itekit.experiments import experiment
-from itekit.files import MissingError
 from itekit.logic.formulas import parse_prefix
 from itekit.logic.infix import formula_from_text, to_infix
 from itekit.network import Network
 from itekit.plots import rate_heatmaps, show
 from itekit.results import (
-    RUNS,
-    evaluate,
-    load_network,
-    load_or_train,
-    load_redraw,
     markdown_table,
     paper_cell,
     shipped,
@@ -35,48 +25,8 @@ from itekit.tasks.verdicts import SOLVED
 from lessons.exercises import Exercise, many
 from lessons.panels import Panel, look, typed
 from lessons.rates import Counts, Difference, newcombe, points, rate_text, wilson
+from lessons.runs import Runs  # noqa: F401 (for the notebook)
 from lessons.tables import html_table
-
-
-@dataclass(frozen=True)
-class Runs:
-    """The networks and the results of the lesson: those that are shipped, or made here."""
-
-    scale: str
-    seed: int
-    train: bool
-
-    @property
-    def size(self) -> str:
-        return self.scale if self.train or self.scale == "paper" else "lab"
-
-    def network(self, name: str) -> Network:
-        return _trained(self, name) if self.train else load_network(name, self.size, self.seed)
-
-    def results(self, *names: str) -> dict[str, dict | None]:
-        """The evaluation of each network, None where there is none yet."""
-        return {
-            name: _evaluated(self, name) if self.train else shipped(name, self.size, self.seed)
-            for name in names
-        }
-
-    def redraw(self, name: str, suffix: str = "redraw") -> dict | None:
-        """What `python -m itekit redraw` found, None if it has not run yet."""
-        try:
-            return load_redraw(name, self.size, self.seed, suffix)["result"]
-        except MissingError:
-            return None
-
-
-@cache
-def _trained(runs: Runs, name: str) -> Network:
-    folder = Path(tempfile.mkdtemp()) if runs.scale == "smoke" else RUNS
-    return load_or_train(name, runs.scale, runs.seed, True, folder, False)
-
-
-@cache
-def _evaluated(runs: Runs, name: str) -> dict:
-    return evaluate(_trained(runs, name), progress=False)
 
 
 def heatmap_panel(result: dict, title: str = "") -> tuple:
