@@ -25,17 +25,14 @@ FORMAT, LOG = 1, "log.jsonl"
 SCALES = ("smoke", "lab", "paper")  # seconds; minutes on two CPU cores; the paper's own size
 STALE = 3600  # seconds after which a temporary file must be a killed run's
 
+# What comes with the kit is in data/ beside the package; an installed one carries the small files.
+# What is made goes to ITEKIT_HOME, else to the checkout, else (installed) to the working folder.
 _PACKAGE = Path(__file__).resolve().parent
-_CARRIED = _PACKAGE / "data_files"  # in an installed package; a checkout has data/ beside it
-SHIPPED = _CARRIED if _CARRIED.exists() else _PACKAGE.parent / "data"
-
-
-def home() -> Path:
-    """The folder that holds runs/ and data/, what is made here: the variable ITEKIT_HOME, else the
-    checkout that this package is in, else, for an installed package, the working folder.
-    """
-    own = Path.cwd() if _CARRIED.exists() else _PACKAGE.parent
-    return Path(os.environ.get("ITEKIT_HOME") or own).resolve()
+_CARRIED = _PACKAGE / "data_files"
+DATA = _CARRIED if _CARRIED.exists() else _PACKAGE.parent / "data"
+HOME = Path.cwd() if _CARRIED.exists() else _PACKAGE.parent
+HOME = Path(os.environ.get("ITEKIT_HOME") or HOME).resolve()
+RUNS, RESULTS = HOME / "runs", HOME / "data" / "results"
 
 
 @contextlib.contextmanager

@@ -33,7 +33,7 @@ from itekit.datasets.sets import read_set
 from itekit.evaluation import Judged, compared, covariance, propositions
 from itekit.evaluation import judge as judge_answers
 from itekit.experiments import PREFIXES, experiment, resolve_scale
-from itekit.files import SHIPPED, provenance, read_json, write_json
+from itekit.files import DATA, provenance, read_json, write_json
 from itekit.logic.formulas import LANGUAGES, parse_prefix
 from itekit.logic.infix import parse_infix_trace, to_infix
 from itekit.results import RESULTS, RUNS, made_by
@@ -50,7 +50,7 @@ BAD = openai.OpenAIError, AttributeError, LookupError, TypeError, ValueError, Re
 NAMES = proposition_names(26)
 # The paper's two listings, kept to the letter (spelling included).
 LTL_PROMPT, PROPOSITIONAL_PROMPT = (
-    (SHIPPED / "prompts" / f"{task}.txt").read_text("utf-8").rstrip("\n")
+    (DATA / "prompts" / f"{task}.txt").read_text("utf-8").rstrip("\n")
     for task in ("ltl", "propositional")
 )
 

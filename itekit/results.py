@@ -18,13 +18,11 @@ import torch
 from itekit.datasets.presets import preset
 from itekit.evaluation import GridEvaluation, evaluate_logic
 from itekit.experiments import LOGIC_NAMES, Experiment, LogicExperiment, experiment, from_json
-from itekit.files import SHIPPED, home, provenance, read_json, write_json
+from itekit.files import DATA, RESULTS, RUNS, provenance, read_json, write_json
 from itekit.model import ROPE_BASE
 from itekit.training import FINISHED, Network, Trainer, read_log
 
-CHECKPOINTS, RESULTS = home() / "data" / "checkpoints", home() / "data" / "results"
-PAPER = SHIPPED / "paper.json"
-RUNS = home() / "runs"
+CHECKPOINTS, PAPER = RESULTS.parent / "checkpoints", DATA / "paper.json"
 LOG_RECORDS = 200
 COLUMNS = {  # what a row of the paper's tables on logic tells
     "correct": "correct",

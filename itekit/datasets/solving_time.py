@@ -17,13 +17,11 @@ from tqdm import tqdm
 
 from itekit.datasets.candidates import random_formulas
 from itekit.datasets.generate import TOOLS
-from itekit.files import home, provenance, read_json, resolve_scale, write_json
+from itekit.files import RESULTS, provenance, read_json, resolve_scale, write_json
 from itekit.logic.formulas import LTL
 from itekit.tasks.ltl import TRANSLATIONS, solve
 from itekit.tasks.verdicts import TIME_OUT
 from itekit.workers import run
-
-RESULTS = home() / "data" / "results"
 
 
 class TimingGrid(NamedTuple):
