@@ -5,4 +5,4 @@ without changing the meaning of a sequence. The package holds the vocabulary, th
 embeddings, the transformer, the losses and the evaluators; the notebooks tell the story.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

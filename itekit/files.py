@@ -26,22 +26,16 @@ SCALES = ("smoke", "lab", "paper")  # seconds; minutes on two CPU cores; the pap
 LOCK = ".lock"  # in a folder in which only one process may write
 STALE = 3600  # seconds after which a temporary file must be a killed run's
 
-# In an installed package the few files that commands read are beside it; a checkout has data/.
+# What comes with the kit is in data/ beside the package; an installed one carries the small files.
+# Runs go to ITEKIT_HOME, else to the checkout, else (installed) to the working folder; so do results
+# and checkpoints of an installed one.
 _CHECKOUT = Path(__file__).resolve().parents[1]
 _CARRIED = _CHECKOUT / "itekit" / "data_files"
-SHIPPED = _CARRIED if _CARRIED.exists() else _CHECKOUT / "data"
-
-
-def home() -> Path:
-    """The folder that holds runs/ and data/, what is made here: the variable ITEKIT_HOME, else the
-    checkout that this package is in, else, for an installed package, the working folder.
-    """
-    own = Path.cwd() if _CARRIED.exists() else _CHECKOUT
-    return Path(os.environ.get("ITEKIT_HOME") or own).resolve()
-
-
-DATA, RUNS = home() / "data", home() / "runs"
-RESULTS = DATA / "results"
+_INSTALLED = _CARRIED.exists()
+DATA = _CARRIED if _INSTALLED else _CHECKOUT / "data"
+HOME = Path(os.environ.get("ITEKIT_HOME") or (Path.cwd() if _INSTALLED else _CHECKOUT)).resolve()
+RUNS = HOME / "runs"
+RESULTS = (HOME if _INSTALLED else _CHECKOUT) / "data" / "results"
 
 
 class MissingError(FileNotFoundError):

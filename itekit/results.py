@@ -27,7 +27,6 @@ from itekit.files import (
     DATA,
     RESULTS,
     RUNS,
-    SHIPPED,
     MissingError,
     inside,
     nearest,
@@ -38,7 +37,7 @@ from itekit.files import (
 )
 from itekit.training import FINISHED, Network, Trainer, read_log
 
-CHECKPOINTS, PAPER = DATA / "checkpoints", SHIPPED / "paper.json"
+CHECKPOINTS, PAPER = RESULTS.parent / "checkpoints", DATA / "paper.json"
 LOG_RECORDS = 200
 
 

@@ -1,4 +1,4 @@
-"""The pages of Markdown in step with the kit: commands, minutes, figures."""
+"""The pages of Markdown in step with the kit: links, commands, minutes, figures, code."""
 
 import re
 import shlex
@@ -6,10 +6,12 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import torch
 
+from itekit import __version__
 from itekit.__main__ import make_parser
 from itekit.notebooks import known_parameters
-from itekit.results import load_redraw, our_value, paper_value, results
+from itekit.results import our_rate, our_value, paper_value, results
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -42,25 +44,32 @@ def test_the_table_has_every_notebook_and_the_minutes_that_it_says():
         assert re.search(r"\*\*(?:Minutes|Time)\.\*\*\D*(\d+)", first)[1] == minutes, name
 
 
-def test_headline_figures_are_those_of_the_results():
-    rows = re.findall(r"^\| ((copying|ltl|prop)[\w-]*/\S+?)[ ,](.*) \| (.*) \|$", README, re.M)
-    assert len(rows) >= 8
-    for name, family, rest, size in rows:
-        label, paper, ours = rest.rsplit(" | ", 2)
-        part, rate, key = "test", "correct", f"{name}/correct"
-        if "grid" in label:
-            part, rate, key = "generalization", "mean_correct_cells", f"{name}/heatmap-mean-correct"
-        runs, digits = results(name, size), 1
-        found = [100 * run["result"][part][rate] for run in runs if family != "copying"]
-        if "people wrote" in label:
-            written = load_redraw(name, size, suffix="patterns")["result"]["patterns"]
-            found = [100 * written["solved"]["all"][0]]
-        if family == "copying":
-            found, digits, key = [our_value(run) for run in runs], 2, name
-        lowest, highest = (f"{value:.{digits}f}" for value in (min(found), max(found)))
-        shown = ", ".join(f"{value:.{digits}f}" for value in found)
-        assert ours in (shown, f"{lowest} to {highest}"), name
-        assert paper == "–" or float(paper) == round(paper_value(key), digits), name
+def test_the_figures_of_what_came_out_are_those_of_the_results():
+    text, copying = " ".join(README.split()), "copying-5-10/"
+    ours = sorted(our_value(run) for run in results(copying + "proposed", "paper"))
+    paper = paper_value(copying + "proposed")
+    said = f"is {paper}, that of our seven trainings {ours[0]:.2f} to {ours[-1]:.2f};"
+    assert said in text and len(ours) == 7
+    mended = [our_value(run) for run in results(copying + "randomized-positions", "paper")]
+    assert "({:.2f} and {:.2f})".format(*mended) in text
+    for name in ("proposed", "alpha-renaming", "converted"):
+        runs = results(f"ltl/{name}", "lab")
+        rates = [100 * our_rate(run, "heatmap-mean-correct") for run in runs]
+        assert "({:.1f} and {:.1f} %".format(*rates) in text, name
+
+
+@pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", README, re.DOTALL))
+def test_code_does_what_the_text_says(code, capsys):
+    state = torch.get_rng_state()
+    exec(compile(code, "README.md", "exec"), {})
+    torch.set_rng_state(state)
+    said = capsys.readouterr().out
+    assert said.endswith(" correct\n") or int(said.split("%")[0]) >= 95, said
+
+
+def test_the_version_is_the_same_everywhere():
+    assert re.search(r"^## (\S+?),? ", (ROOT / "CHANGELOG.md").read_text(), re.M)[1] == __version__
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
 
 
 def test_no_private_path_stands_anywhere():

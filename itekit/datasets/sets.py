@@ -12,12 +12,11 @@ import zlib
 from collections.abc import Collection
 from pathlib import Path
 
-from itekit import files
 from itekit.datasets.presets import NAMES, PLAIN, Derivation, Pair, folder_name, preset
-from itekit.files import RUNS, SCALES, MissingError, atomic_path, read_json
+from itekit.files import DATA, RUNS, SCALES, MissingError, atomic_path, read_json
 from itekit.logic.formulas import LANGUAGES, join, read_tokens
 
-SHIPPED, OWN = files.SHIPPED / "sets", RUNS / "sets"
+SHIPPED, OWN = DATA / "sets", RUNS / "sets"
 MANIFEST = "manifest.json"
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from itekit.alpha import Renaming, used_tokens
-from itekit.files import SHIPPED
+from itekit.files import DATA
 from itekit.logic.formulas import LANGUAGES, parse_prefix
 from itekit.logic.infix import parse_infix_trace, to_infix
 from itekit.logic.truth_tables import parse_assignment
@@ -18,7 +18,7 @@ from itekit.vocabulary import proposition_names
 
 NAMES = proposition_names(26)
 LTL_PROMPT, PROPOSITIONAL_PROMPT = (
-    (SHIPPED / "prompts" / f"{task}.txt").read_text("utf-8").rstrip("\n")
+    (DATA / "prompts" / f"{task}.txt").read_text("utf-8").rstrip("\n")
     for task in ("ltl", "propositional")
 )
 
