@@ -119,7 +119,7 @@ def efficiency(arguments) -> int:
 
 def search(arguments) -> int:
     """Train and evaluate the missing settings of the copying search; 1 if one of them failed."""
-    from itekit.tasks.search import search_command
+    from itekit.search import search_command
 
     _device(arguments)
     return search_command(arguments)

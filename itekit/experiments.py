@@ -1,4 +1,4 @@
-"""Experiments as data: frozen settings, by name from the table in `itekit.names`.
+"""Experiments as data: frozen settings, by name from the table in `itekit.tasks.names`.
 
 `experiment("ltl/proposed", "lab", seed=0)`: a name is FAMILY/VARIANT, a scale is one of SCALES.
 Further settings change what the name says: `experiment("ltl/proposed", "lab", d_beta=8)`, as
@@ -15,8 +15,8 @@ from itekit.embeddings import EmbeddingConfig
 from itekit.files import SCALES, nearest, resolve_scale  # noqa: F401 (two for its callers)
 from itekit.logic.formulas import ARITY
 from itekit.model import ModelConfig
-from itekit.names import FAMILIES, NAMES, VARIANTS
 from itekit.tasks.copying import CopyingData, EvaluationGrid
+from itekit.tasks.names import FAMILIES, NAMES, VARIANTS
 from itekit.vocabulary import Vocabulary, copying_vocabulary, logic_vocabulary
 
 LOSSES = ("adacos", "learned_scale", "fixed_scale", "cross_entropy")  # see `itekit.losses`

@@ -27,8 +27,8 @@ LOCK = ".lock"  # in a folder in which only one process may write
 STALE = 3600  # seconds after which a temporary file must be a killed run's
 
 # What comes with the kit is in data/ beside the package; an installed one carries the small files.
-# Runs go to ITEKIT_HOME, else to the checkout, else (installed) to the working folder; so do results
-# and checkpoints of an installed one.
+# Runs go to ITEKIT_HOME, else to the checkout, else (installed) to the working folder; an installed
+# one writes its results there too.
 _CHECKOUT = Path(__file__).resolve().parents[1]
 _CARRIED = _CHECKOUT / "itekit" / "data_files"
 _INSTALLED = _CARRIED.exists()

@@ -25,8 +25,8 @@ from itekit.datasets.sets import read_set
 from itekit.efficiency import padding
 from itekit.experiments import experiment
 from itekit.logic.truth_tables import parse_assignment
-from itekit.names import LOGIC_NAMES
 from itekit.tasks.copying import CopyingData
+from itekit.tasks.names import LOGIC_NAMES
 from itekit.tasks.propositional import solve
 from itekit.vocabulary import (
     UnknownTokenError,

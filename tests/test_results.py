@@ -13,9 +13,9 @@ from itekit.__main__ import make_parser
 from itekit.datasets.presets import preset
 from itekit.experiments import experiment, from_json
 from itekit.files import MissingError, read_json
-from itekit.names import COPYING_NAMES
 from itekit.network import read_checkpoint
 from itekit.random_vectors import METHODS
+from itekit.tasks.names import COPYING_NAMES
 from itekit.training import FINISHED, Network
 from lessons import tables
 from lessons.lesson_10 import heatmap_panel

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from itekit import search as module
 from itekit.__main__ import main
 from itekit.experiments import SCALES, EvaluationGrid, TrainingConfig
 from itekit.files import locked
 from itekit.results import load_result, paper_table
-from itekit.tasks import search as module
-from itekit.tasks.search import (
+from itekit.search import (
     Setting,
     load_search,
     missing,

@@ -18,10 +18,10 @@ from tiny import mixed_batch, seeded, tiny_experiment, tiny_logic_network, tiny_
 from itekit import files, network, training
 from itekit.data import Batch, stream
 from itekit.embeddings import EmbeddingConfig
-from itekit.names import VARIANTS
 from itekit.network import CheckpointError, read_checkpoint, save_checkpoint
 from itekit.results import CHECKPOINTS
 from itekit.tasks.copying import CopyingData
+from itekit.tasks.names import VARIANTS
 from itekit.training import (
     CHECKPOINT,
     FINISHED,

@@ -12,7 +12,7 @@ from scipy.stats import pearsonr, rankdata, spearmanr, wilcoxon
 from itekit.plots import COLOURS, GREY, show, style
 from itekit.random_vectors import METHODS, sampling_set_size
 from itekit.results import markdown_table, paper_value
-from itekit.tasks.search import FEATURES, ROWS
+from itekit.search import FEATURES, ROWS
 from lessons.exercises import Exercise, many
 from lessons.figures import correlation_bars
 from lessons.search_tables import FACTORS, KEYS, Record, correlations, pairs

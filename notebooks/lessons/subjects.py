@@ -34,12 +34,12 @@ from itekit.logic.formulas import LANGUAGES, FormulaError, parse_prefix, to_pref
 from itekit.logic.infix import formula_from_text, to_infix, trace_to_infix
 from itekit.logic.traces import parse_trace
 from itekit.logic.truth_tables import parse_assignment
-from itekit.names import NAMES
 from itekit.network import Network
 from itekit.random_vectors import seeded
 from itekit.redraw import Retries
 from itekit.results import checkpoint_path
 from itekit.tasks.copying import strings_with_unique
+from itekit.tasks.names import NAMES
 from itekit.tasks.propositional import form
 from itekit.tasks.verdicts import EXACT, INCORRECT, SOLVED, TIME_OUT
 from itekit.workers import Pool, call

@@ -26,10 +26,10 @@ from itekit.logic.semantics import (
 )
 from itekit.logic.traces import Trace, parse_trace
 from itekit.logic.truth_tables import Assignment
-from itekit.names import LOGIC_NAMES
 from itekit.plots import formula_tree, lasso_table
 from itekit.plots.lassos import LOOKS
 from itekit.results import our_rate, paper_cell, results
+from itekit.tasks.names import LOGIC_NAMES
 from itekit.tasks.propositional import TAUTOLOGY, check, classify, solve
 
 VERDICTS = {
