@@ -13,13 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from itekit.tasks.verdicts import EXACT, INCORRECT
 from itekit.vocabulary import Vocabulary, alphabet
 
 
 def check(string, answer, label=None) -> str:
-    """The verdict on a copy: EXACT if it is the string, else INCORRECT."""
-    return EXACT if answer == string else INCORRECT
+    """The verdict on a copy (see `itekit.tasks.verdicts`): it is the string, or it is wrong."""
+    return "exact" if answer == string else "incorrect"
 
 
 def edit_distances(predictions, targets) -> np.ndarray:

@@ -9,11 +9,8 @@ from collections import Counter
 from zlib import crc32
 
 import numpy as np
-import torch
 
 from itekit.alpha import renamed_among, sample_renamings, used_tokens
-from itekit.network import Network
-from itekit.random_vectors import seeded
 from itekit.tasks.verdicts import EXACT
 
 
@@ -37,6 +34,9 @@ def split(pairs, form, count: int, most: int):
 
 def audit(made, sides, check, label) -> dict[str, bool]:
     """The questions of the checklist about an experiment and its two sides; True is good."""
+    from itekit.network import Network  # loads torch, which no module of tasks does
+    from itekit.random_vectors import seeded
+
     names, known = (v.interchangeable[0] for v in (made.test_vocabulary, made.vocabulary))
     U = Network(made).matrix(made.test_vocabulary, seeded(0))
     training, test = sides
@@ -55,7 +55,7 @@ def audit(made, sides, check, label) -> dict[str, bool]:
         ),
         "labels: they fit the limit": max(len(y) for _, y in training + test) < made.limit,
         "checker: most labels of other problems are wrong": bool(mixed < 0.2),
-        "stream: a batch depends on the seed and the step": torch.equal(once, again),
+        "stream: a batch depends on the seed and the step": once.equal(again),
         "stream: no test problem is in training, whatever its names": not leaks,
         "experiment: its settings survive JSON": copy == made,
     }
