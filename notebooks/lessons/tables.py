@@ -28,8 +28,6 @@ from itekit.logic.traces import Trace, parse_trace
 from itekit.logic.truth_tables import Assignment
 from itekit.plots import formula_tree, lasso_table
 from itekit.plots.lassos import LOOKS
-from itekit.results import our_rate, paper_cell, results
-from itekit.tasks.names import LOGIC_NAMES
 from itekit.tasks.propositional import TAUTOLOGY, check, classify, solve
 
 VERDICTS = {
@@ -37,15 +35,6 @@ VERDICTS = {
     FAILS: "no word of the trace satisfies the formula",
     DEPENDS: "some words of the trace satisfy the formula, some do not",
 }
-COLUMNS = {  # what a row of the paper's tables on logic tells
-    "correct": "correct",
-    "solved": "of it: about some word",
-    "exact": "exact",
-    "heatmap-mean-correct": "correct over the grid",
-    "beyond": "of it: more APs than in training",
-    "alpha-covariance-3": "alpha-covariance, 3 APs",
-}
-HEAD = ("experiment", "size", *COLUMNS.values(), "seeds", "minutes", "hardware")
 SHOWN = 6  # completions or subformulas that are listed in one row at most
 
 
@@ -233,28 +222,3 @@ def values_figure(formula: Formula, assignment: Assignment, *, title: str = "") 
 
 
 # All results on logic
-
-
-def logic_rows(scales: tuple[str, ...] = ("paper", "lab")) -> list[list[str]]:
-    """A row for each experiment and size with results, and for each of which the paper tells:
-    text in the order of HEAD, rates in per cent, one for each seed.
-    """
-    rows = []
-    for name in LOGIC_NAMES:
-        paper = {column: paper_cell(name, column) for column in COLUMNS}
-        found = [(scale, runs) for scale in scales if (runs := results(name, scale))]
-        if not found and any(figure is not None for figure in paper.values()):
-            found = [("not run", [])]
-        for scale, runs in found:
-            cells = []
-            for column, figure in paper.items():
-                ours = [rate for run in runs if (rate := our_rate(run, column)) is not None]
-                text = ", ".join(f"{100 * rate:.1f}" for rate in ours) or "–"
-                cells.append(text if figure is None else f"{text} (paper {100 * figure:.1f})")
-            trained = [run["trained"] for run in runs]
-            minutes = sorted(t["seconds"] / 60 for t in trained if "seconds" in t)
-            span = dict.fromkeys(f"{value:.0f}" for value in minutes[:1] + minutes[-1:])
-            hardware = dict.fromkeys(t["hardware"] for t in trained if "hardware" in t)
-            seeds = ", ".join(str(run["seed"]) for run in runs)
-            rows.append([name, scale, *cells, seeds, " to ".join(span), "; ".join(hardware)])
-    return rows
