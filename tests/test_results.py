@@ -182,7 +182,7 @@ def test_tables_show_every_seed_and_the_span_of_minutes(monkeypatch):
         runs[-1]["result"]["alpha_covariance_training"] = {"by_propositions": {}}
     there = {("ltl/proposed", "lab"): runs}
     monkeypatch.setattr(tables, "results", lambda *key: there.get(key, []))
-    rows = {row[0]: row[1:] for row in runs.logic_rows()}
+    rows = {row[0]: row[1:] for row in tables.logic_rows()}
     means = ["50.0, 50.0", "–", "–", "70.0, 70.0 (paper 90.8)", "40.0, 40.0", "–"]
     assert rows["ltl/proposed"] == ["lab", *means, "0, 2", "30 to 32", "one | CPU"]
     assert rows["ltl/plain"][0] == "not run" and rows["ltl/plain"][1] == "– (paper 98.2)"

@@ -16,6 +16,8 @@ from itekit.plots import AMOUNTS, COLOURS, colour_bar, style
 from lessons.exercises import Exercise, many, random_formula, random_tensor
 from lessons.panels import Panel, look
 
+BASES = (500, 1000, 2000, 5000, *range(10_000, 61_000, 5000), 100_000, 200_000, 500_000, 10**6)
+
 
 def by_distance(weights: Tensor) -> list[float]:
     """The mean weight between positions that are n apart, for all distances n."""
@@ -52,8 +54,9 @@ class EchoPanel(Panel):
     """Move RoPE's base; `figure` draws what it predicts and what a trained network then does."""
 
     def __init__(self, figure: Callable[[float], go.Figure]):
-        shape = {"min": 2.5, "max": 6, "step": 0.05, "continuous_update": False}
-        self.base = widgets.FloatLogSlider(10_000, **shape, **look("base", "34em"))
+        shape = {"value": 10_000, "continuous_update": False, **look("base", "34em")}
+        options = [(f"{base:,}", base) for base in BASES]
+        self.base = widgets.SelectionSlider(options=options, **shape)
         self.figure = figure
         super().__init__([self.base])
         self.watch(self.base)

@@ -24,7 +24,6 @@ from itekit.data import copying_batch, encode_texts
 from itekit.datasets.candidates import random_formulas
 from itekit.experiments import experiment
 from itekit.logic.formulas import LTL
-from itekit.model import Layout
 from itekit.network import Network
 from itekit.random_vectors import seeded
 from itekit.results import load_network
@@ -36,19 +35,19 @@ ROWS = {"greedy": 512, "beam 3": 96}
 class Recomputed(decoding._Steps):
     """Nothing is kept but the encoded source: the whole prefix is decoded at each step."""
 
-    def __init__(self, model, U, source, limit, beams=1):
-        super().__init__(model, U, source, 1, beams)
-        self.encoded = model.encode(U, source)
-        self.prefix = source.new_zeros(beams * len(source), 0)
+    def __init__(self, model, U, source, limit):
+        super().__init__(model, U, source, limit)
+        self.prefix = None
 
-    def step(self, tokens, position):
-        self.prefix = torch.cat([self.prefix, tokens[:, None]], dim=1)
-        layout, model = Layout(*self.prefix.shape), self.model
-        features = model.decode(self.matrices[0], self.prefix, layout, self.encoded)
-        return model.project(self.matrices[0], layout.unpack(features)[:, -1])
+    def step(self, tokens):
+        new = tokens[:, None]
+        self.prefix = new if self.prefix is None else torch.cat([self.prefix, new], dim=1)
+        U, encoded = self.matrices[0], self.encoded[0]
+        return self.model.project(U, self.model.decode(U, self.prefix, encoded)[:, -1])
 
     def select(self, rows, sources=None):
-        self.prefix = self.prefix[rows]
+        self.encoded[0], kept = self.encoded[0].select(rows, sources)
+        self.prefix = self.prefix[kept]
 
 
 def case(search: str) -> tuple[Network, Tensor, Tensor]:
