@@ -17,6 +17,7 @@ from itekit.network import read_checkpoint
 from itekit.random_vectors import METHODS
 from itekit.tasks.names import COPYING_NAMES
 from itekit.training import FINISHED, Network
+from lessons import runs as tables
 from lessons.lesson_10 import heatmap_panel
 from lessons.lesson_12 import paper_alpha_covariance
 from lessons.search_tables import paper_search
