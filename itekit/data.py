@@ -59,6 +59,22 @@ class Batch:
         sides = self.source, self.target, self.positions
         return Batch(*(x if x is None else pad(x, (0, -x.shape[-1] % multiple)) for x in sides))
 
+    def parts(self, positions: int) -> "list[Batch]":
+        """The same sequences in batches of about so many positions, those of like lengths together.
+
+        Each part is cut to its longest source and its longest target.
+        """
+        count = max(1, positions * len(self.source) // self.tokens)
+        if count >= len(self.source):
+            return [self]
+        S, T = ((side != Vocabulary.pad_id).sum(1) for side in (self.source, self.target))
+        parts = []
+        for rows in (S * (T.max() + 1) + T).argsort().split(count):
+            s, t = int(S[rows].max()), int(T[rows].max())
+            where = None if self.positions is None else self.positions[: max(s, t)]
+            parts.append(Batch(self.source[rows, :s], self.target[rows, :t], where))
+        return parts
+
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on a device; to a GPU without waiting for what it still has to do."""
         sides = send(self.source, device), send(self.target, device)

@@ -25,6 +25,7 @@ from itekit.random_vectors import seeded
 from itekit.vocabulary import Vocabulary
 
 FORMAT = 1  # of checkpoints
+IN_CACHE = 2**22  # numbers of a feed-forward layer that are worked on at a time on a CPU
 
 
 class Network(nn.Module):
@@ -68,10 +69,19 @@ class Network(nn.Module):
         return self.model(U, batch.source, batch.inputs, batch.positions)
 
     def batch_loss(self, batch: Batch, generator: torch.Generator) -> Tensor:
-        """Loss of a batch over the training vocabulary, with U drawn from `generator`."""
+        """Loss of a batch over the training vocabulary, with U drawn from `generator`.
+
+        A large batch goes through the model in parts, all of which stay until the loss of the whole
+        is known: on a CPU what a layer computes of one part fits its cache (`IN_CACHE`).
+        """
+        most = IN_CACHE // self.experiment.model.d_ff if self.device.type == "cpu" else batch.tokens
+        parts = batch.parts(most)
         count = {"count": len(batch.source)} if self.experiment.per_sample else {}
         U = self.embedding.matrix(self.experiment.vocabulary, generator, **count)
-        return self.loss(self.logits(U, batch), batch.target)
+        rows = [len(part.source) for part in parts]
+        own = U.split(rows) if self.experiment.per_sample else [U] * len(parts)
+        logits = [self.logits(*pair).flatten(0, 1) for pair in zip(own, parts, strict=True)]
+        return self.loss(torch.cat(logits), torch.cat([part.target.flatten() for part in parts]))
 
     @torch.no_grad()
     def matrix(self, vocabulary: Vocabulary, generator: torch.Generator) -> Tensor:

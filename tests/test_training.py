@@ -129,6 +129,23 @@ def test_a_run_in_pieces_gives_the_same_losses(name, precision, tmp_path):
     assert same_tensors(tmp_path / "pieces" / FINISHED, tmp_path / "whole" / FINISHED)
 
 
+@pytest.mark.parametrize("name", ["copying-5-10/proposed", "copying-names-30/proposed"])
+def test_a_batch_in_parts_has_the_same_loss_and_gradients(name, monkeypatch):
+    results = []
+    for in_cache in (2**22, 32 * 40):
+        monkeypatch.setattr(network, "IN_CACHE", in_cache)
+        trained = tiny_network(name).train()
+        trained.model.apply(lambda module: setattr(module, "p", 0.0))  # no dropout
+        batch = mixed_batch(trained, 12)
+        if name.startswith("copying-names"):
+            batch = batch.at_random_positions(20, seeded())
+        loss = trained.batch_loss(batch, seeded())
+        loss.backward()
+        results.append([loss, trained.loss.scale, *(p.grad for p in trained.parameters())])
+    assert len(batch.parts(40)) > 3
+    torch.testing.assert_close(*results)
+
+
 def test_a_loss_in_the_log_is_the_mean_since_the_record_before(whole, tmp_path):
     made = tiny_experiment(log_every=1, validate_every=20, checkpoint_every=20)
     Trainer(made, tmp_path).run(until=10, progress=False)
