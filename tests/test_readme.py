@@ -48,14 +48,14 @@ def test_the_figures_of_what_came_out_are_those_of_the_results():
     text, copying = " ".join(README.split()), "copying-5-10/"
     ours = sorted(our_value(run) for run in results(copying + "proposed", "paper"))
     paper = paper_value(copying + "proposed")
-    said = f"is {paper}, that of our seven trainings {ours[0]:.2f} to {ours[-1]:.2f};"
+    said = f"by {paper} letters a string, our seven by {ours[0]:.2f} to {ours[-1]:.2f}."
     assert said in text and len(ours) == 7
     mended = [our_value(run) for run in results(copying + "randomized-positions", "paper")]
-    assert "({:.2f} and {:.2f})".format(*mended) in text
+    assert "{:.2f} and {:.2f} letters".format(*mended) in text
     for name in ("proposed", "alpha-renaming", "converted"):
         runs = results(f"ltl/{name}", "lab")
         rates = [100 * our_rate(run, "heatmap-mean-correct") for run in runs]
-        assert "({:.1f} and {:.1f} %".format(*rates) in text, name
+        assert "{:.1f} and {:.1f} %".format(*rates) in text, name
 
 
 @pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", README, re.DOTALL))
