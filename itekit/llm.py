@@ -125,8 +125,8 @@ class LanguageModel:
             request.extensions["deadline"] = time.monotonic() + self.timeout
 
         def limited(response: httpx2.Response) -> None:
-            if found := response.headers.get("content-encoding"):
-                raise httpx2.DecodingError(f"a packed reply ({found}), which nobody asked for")
+            if packing := response.headers.get("content-encoding"):
+                raise httpx2.DecodingError(f"a packed reply ({packing}), which nobody asked for")
             response.stream = _Limited(response)
 
         client = openai.DefaultHttpxClient(
@@ -202,11 +202,8 @@ def judge(
     """The verdict on each reply (`itekit.tasks.verdicts`); without labels nothing is exact."""
     pairs = list(zip(formulas, labels or [None] * len(formulas), strict=True))
     answers = [answer_of(task, reply) for reply in replies]
-    return list(judge_answers(_check(task), pairs, answers).verdicts)
-
-
-def _check(task: str):
-    return experiment(f"{PREFIXES[task]}/proposed").check
+    check = experiment(f"{PREFIXES[task]}/proposed").check
+    return list(judge_answers(check, pairs, answers).verdicts)
 
 
 EFFORTS = {  # problems of the test split, whether those of the grid, problems for alpha-covariance

@@ -211,8 +211,10 @@ def test_leaves_stand_in_reading_order_and_operators_in_their_middle(formula):
 def test_values_differ_in_colour_and_shape_and_are_named():
     paths = parse_prefix("|&a!b&bc").tree_paths()
     values = ["open", "open", "true", "false", "false", "false", "true", "open"]
-    groups = {t.name: t for t in nodes(plots.formula_tree("|&a!b&bc", paths, values=values))}
+    said = [(value, f"said {i}") for i, value in enumerate(values)]
+    groups = {t.name: t for t in nodes(plots.formula_tree("|&a!b&bc", paths, values=said))}
     assert set(groups) == set(values) and list(groups["false"].text) == ["!", "b", "&"]
+    assert list(groups["false"].hovertext) == ["said 3", "said 4", "said 5"]
     for look_of in ("symbol", "color"):
         assert len({group.marker[look_of] for group in groups.values()}) == 3
 

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import spot
 from spot import buddy
 
-from itekit.logic.formulas import ARITY, Formula, fold, join, parse_prefix
-from itekit.logic.traces import Steps, Trace, trace_tokens
+from itekit.logic.formulas import ARITY, Formula, join, parse_prefix
+from itekit.logic.infix import parse_infix_trace
+from itekit.logic.traces import Steps, Trace
 
 # BDD variables that Spot has to add later get an order, and a trace's step perhaps another form,
 # that depend on how many the formulas before it needed: have enough from the start.
@@ -24,14 +25,6 @@ FIRST = 1000  # the first name that `numbered` gives is p1000; a person's own wo
 _LBT = {token: f"{token} " for token in ARITY}
 _LBT |= {"1": "t ", "0": "f ", ">": "i ", "=": "e ", "R": "V "}
 _FROM_LBT = {spelling.strip(): token for token, spelling in _LBT.items()}
-_BOOLEAN = {
-    "!": buddy.bdd_not,
-    "&": buddy.bdd_and,
-    "|": buddy.bdd_or,
-    ">": buddy.bdd_imp,
-    "=": buddy.bdd_biimp,
-    "^": buddy.bdd_xor,
-}
 
 
 def to_spot(formula: Formula) -> spot.formula:
@@ -83,35 +76,19 @@ def steps_automaton(
     """
     tokens, start = steps
     automaton = spot.make_twa_graph(bdd_dict)
-    leaves = {"1": buddy.bddtrue, "0": buddy.bddfalse}
-    for name in sorted(set().union(*tokens) - _LBT.keys()):
-        spot_name = names.get(name) or f"only in the trace: {name}"
-        leaves[name] = buddy.bdd_ithvar(automaton.register_ap(spot_name))
+    occurring = sorted(set().union(*tokens) - _LBT.keys())
+    spot_names = {name: names.get(name) or f"only in the trace: {name}" for name in occurring}
+    for name in spot_names.values():
+        automaton.register_ap(name)
     last = len(tokens) - 1
     automaton.new_states(last + 1)
     for state, step in enumerate(tokens):
-        condition = fold(step, lambda token, *f: _BOOLEAN[token](*f) if f else leaves[token])
+        condition = spot.formula_to_bdd(_parse_lbt(step, spot_names), bdd_dict, automaton)
         automaton.new_edge(state, start if state == last else state + 1, condition)
     return automaton
 
 
 def word_to_trace(word: spot.twa_word, names: Mapping[str, str] | None = None) -> str:
     """The prefix text of a Spot word; `names` are the propositions' by what Spot calls them."""
-    before, _, cycle = str(word)[:-1].rpartition("cycle{")
-    prefix = before.split("; ")[:-1]
-    steps = [_step_tokens(step, names or {}) for step in prefix + cycle.split("; ")]
-    return join(trace_tokens(steps, len(prefix)))
-
-
-def _step_tokens(step: str, names: Mapping[str, str]) -> list[str]:
-    """Prefix tokens of a step as Spot prints it: a disjunction of conjunctions of literals."""
-    terms = [term.strip("()").split(" & ") for term in step.split(" | ")]
-    tokens = ["|"] * (len(terms) - 1)
-    for literals in terms:
-        tokens += ["&"] * (len(literals) - 1)
-        for literal in literals:
-            name = literal.removeprefix("!")
-            if name != literal:
-                tokens.append("!")
-            tokens.append(names.get(name, name))
-    return tokens
+    names = names or {}
+    return join([names.get(token, token) for token in parse_infix_trace(str(word)).tokens()])
