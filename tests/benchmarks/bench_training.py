@@ -1,4 +1,4 @@
-"""Time and memory of a training step: the library against a plain torch.nn.Transformer.
+"""Time of a training step: the library against a plain torch.nn.Transformer.
 
     python tests/benchmarks/bench_training.py
 
@@ -16,11 +16,8 @@ of one length). All sides see the same batches, AdamW, and gradient clipping.
 
 import argparse
 import math
-import multiprocessing
-import resource
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from itertools import count, islice
 from statistics import median
 
@@ -48,7 +45,7 @@ CASES = {
 }
 
 
-def batches_of(made: Experiment, size: int = SIZE) -> list[Batch]:
+def batches_of(made: Experiment) -> list[Batch]:
     """Batches of an experiment; for LTL at paper size random formulas and labels of one length."""
     if made.scale != "paper" or not made.model.tree_positions:
         return [stream(made).batch(step) for step in range(BATCHES)]
@@ -56,8 +53,8 @@ def batches_of(made: Experiment, size: int = SIZE) -> list[Batch]:
     formulas = random_formulas(LTL, made.propositions, (SOURCE, SOURCE), 0, fitting=True)
     batches = []
     for _ in range(BATCHES):
-        source = encode_texts(list(islice(formulas, size)), made.vocabulary)
-        labels = rng.integers(3, len(made.vocabulary), (size, TARGET + 1))
+        source = encode_texts(list(islice(formulas, SIZE)), made.vocabulary)
+        labels = rng.integers(3, len(made.vocabulary), (SIZE, TARGET + 1))
         labels[:, -1] = made.vocabulary.end_id
         batches.append(Batch(source, torch.from_numpy(labels)))
     return batches
@@ -120,23 +117,6 @@ def stepper(method: str, made: Experiment, batches: list[Batch]) -> Callable[...
     return run
 
 
-def peak() -> float:
-    """The largest resident memory of this process so far, in MiB (ru_maxrss of Linux)."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
-
-
-def growth(method: str, threads: int) -> tuple[float, float]:
-    """MiB that five steps of the paper's LTL add to those with a batch of 2, and MiB in all."""
-    torch.set_num_threads(threads)
-    made, peaks = experiment("ltl/proposed", "paper"), []
-    for size in (2, SIZE):
-        step = stepper(method, made, batches_of(made, size))
-        for _ in range(5):
-            step()
-        peaks.append(peak())
-    return peaks[1] - peaks[0], peaks[1]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, default=1, help="torch's threads")
@@ -145,11 +125,6 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     now = time.process_time if options.threads == 1 else time.perf_counter
     print(f"torch {torch.__version__}, threads {options.threads}; times are {now.__name__}'s")
-    print("\npeak memory of 5 steps of LTL at paper size in a fresh process, MiB")
-    for method in METHODS:  # before anything large: Linux hands ru_maxrss on to a new process
-        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-            more, most = pool.submit(growth, method, options.threads).result()
-        print(f"  {method:20}{more:8.0f} above the same steps with a batch of 2;{most:7.0f} in all")
     for name, scale in CASES.items():
         made = experiment(name.strip(), scale)
         batches = batches_of(made)
