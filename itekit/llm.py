@@ -76,24 +76,22 @@ class Reply:
     finish: str = "stop"
 
 
-class _Limited(httpx2.SyncByteStream):
-    """The body of a reply, until it is late or large."""
+def _limit(stream, deadline: float) -> None:
+    """Let a connection read until a moment of `time.monotonic`, and at most LARGEST bytes."""
+    read, left = stream.read, LARGEST
 
-    def __init__(self, response: httpx2.Response):
-        self.stream, self.deadline = response.stream, response.request.extensions["deadline"]
+    def limited(most: int, timeout: float | None = None) -> bytes:
+        nonlocal left
+        seconds = deadline - time.monotonic()
+        if seconds <= 0:
+            raise httpx2.ReadTimeout("the whole reply took too long")
+        part = read(most, seconds)
+        left -= len(part)
+        if left < 0:
+            raise httpx2.DecodingError(f"a reply of more than {LARGEST} bytes")
+        return part
 
-    def __iter__(self):
-        size = 0
-        for part in self.stream:
-            size += len(part)
-            if time.monotonic() > self.deadline:
-                raise httpx2.ReadTimeout("the whole reply took too long")
-            if size > LARGEST:
-                raise httpx2.DecodingError(f"a reply of more than {LARGEST} bytes")
-            yield part
-
-    def close(self) -> None:
-        self.stream.close()
+    stream.read = limited
 
 
 @dataclass
@@ -122,17 +120,23 @@ class LanguageModel:
             headers = {"host": self.place, "authorization": f"Bearer {key}"}
             headers["content-length"] = str(len(request.read()))
             request.headers = httpx2.Headers(headers | {"content-type": "application/json"})
-            request.extensions["deadline"] = time.monotonic() + self.timeout
+            deadline = time.monotonic() + self.timeout
 
-        def limited(response: httpx2.Response) -> None:
+            def trace(event: str, about: dict) -> None:  # of the connection, new for each request
+                if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+                    _limit(about["return_value"], deadline)
+
+            request.extensions["trace"] = trace
+
+        def unpacked(response: httpx2.Response) -> None:
             if packing := response.headers.get("content-encoding"):
                 raise httpx2.DecodingError(f"a packed reply ({packing}), which nobody asked for")
-            response.stream = _Limited(response)
 
         client = openai.DefaultHttpxClient(
             trust_env=address.hostname not in ("localhost", "127.0.0.1", "::1"),  # proxies
             follow_redirects=False,  # the key goes to this server alone
-            event_hooks={"request": [ours_alone], "response": [limited]},
+            limits=httpx2.Limits(max_keepalive_connections=0),
+            event_hooks={"request": [ours_alone], "response": [unpacked]},
         )
         options = {"timeout": self.timeout, "max_retries": self.retries, "http_client": client}
         self._client = openai.OpenAI(api_key=key, base_url=self.base_url, **options)

@@ -89,6 +89,16 @@ def test_shipped_verdicts_are_what_the_checkers_say_of_the_shipped_replies(path)
     assert test["verdicts"] == {v: verdicts.count(v) for v in test["verdicts"]}
 
 
+def test_models_without_latin_letters_have_results_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.setattr("itekit.llm.RESULTS", tmp_path)
+    files = set()
+    for model in ("模型", "型模", "模型-7", "model-7"):
+        with pytest.raises(MissingError) as missing:
+            load_result(model, "ltl", "lab")
+        files.add(re.search(r"llm-\S+\.json", str(missing.value))[0])
+    assert len(files) == 4
+
+
 def test_the_command_writes_a_result(replies, capsys):
     with FakeServer(solver) as server:
         options = ["--base-url", server.base_url, "--model", "Fake 1.0", "--samples=3", "--grid"]
@@ -100,7 +110,9 @@ def test_the_command_writes_a_result(replies, capsys):
     assert {cell["mean"] for cell in covariance.values()} == {1.0}, "labels are fixed by formulas"
     assert (replies / "llm-fake-1-0-prop").is_dir() and "100.0%" in capsys.readouterr().out
     assert written["sampling"]["seed"] == 42 and "openai" in written["evaluated"]["versions"]
-    assert main(["llm", "ltl", "--base-url", "http://localhost:1/v1"]) == 2
-    assert "--model" in capsys.readouterr().err
+    assert written["model"] == {"name": "Fake 1.0", "server": server.base_url}
+    for alone in (["--base-url", "http://localhost:1/v1"], ["--model", "Fake 1.0"]):
+        assert main(["llm", "ltl", *alone]) == 2
+        assert "--base-url and --model" in capsys.readouterr().err
     with pytest.raises(MissingError, match="python -m itekit llm prop --scale lab"):
         load_result("no such model", "propositional", "lab")
