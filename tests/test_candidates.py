@@ -127,14 +127,12 @@ def test_fitting_formulas_are_the_ones_that_fit():
 
 
 def test_a_larger_alphabet_finds_many_propositions_in_few_leaves():
-    options = {"fitting": "all", "limit": 30_000}
-    few = list(random_formulas(LTL, 6, (14, 14), 0, **options))
-    many = list(random_formulas(LTL, 6, (14, 14), 0, alphabet=60, **options))
+    few, many = (
+        list(random_formulas(LTL, 6, (14, 14), 0, fitting="all", limit=30_000, alphabet=alphabet))
+        for alphabet in (None, 60)
+    )
     assert all(len(text) == 14 and names_of(text) == set("abcdef") for text in few + many)
     assert len(many) > 10 * len(few)
-    at_most = list(random_formulas(LTL, 6, (14, 14), 0, alphabet=60, limit=3000))
-    assert {len(names_of(text)) for text in at_most} >= {2, 3, 4, 5, 6}
-    assert {len(text) for text in at_most} == {14}
 
 
 @pytest.mark.parametrize("alphabet", [None, 30])
