@@ -140,6 +140,7 @@ class LanguageModel:
         )
         options = {"timeout": self.timeout, "max_retries": self.retries, "http_client": client}
         self._client = openai.OpenAI(api_key=key, base_url=self.base_url, **options)
+        self.answered: list[Question] = []  # by this server, not from what is kept
 
     def ask(self, question: Question) -> Reply:
         """The reply to a question; ServerError if there is none, after all retries."""
@@ -160,6 +161,7 @@ class LanguageModel:
         except BAD as error:
             what = f"{type(error).__name__}, {str(error)[:200]} {error.__cause__ or ''}"
             raise ServerError(f"{self.place}: {what}; {HELP}") from error
+        self.answered.append(question)
         return Reply(text, choice.finish_reason)
 
     def about(self) -> dict:
@@ -361,5 +363,6 @@ def llm_command(arguments) -> int:
     write_json(path, made)
     print(f"{name}: {test['correct']:.1%} of {test['samples']} problems correct{empty}")
     print("verdicts ", ", ".join(f"{count} {word}" for word, count in test["verdicts"].items()))
+    print(f"replies   {len(model.answered)} are new, the others were kept in {KEEP}")
     print(f"result    {path}")
     return 0

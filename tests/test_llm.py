@@ -243,12 +243,14 @@ def test_the_command_writes_a_result(replies, capsys):
     with FakeServer(solver) as server:
         options = ["--base-url", server.base_url, "--model", "Fake 1.0", "--samples=3", "--grid"]
         place = ["--scale", "smoke", "--directory", str(replies)]
-        assert main(["llm", "prop", *options, *place]) == 0
+        for new in (True, False):
+            assert main(["llm", "prop", *options, *place]) == 0
+            assert ("replies   0 are new" in (said := capsys.readouterr().out)) != new
     written = read_json(replies / "llm-fake-1-0-prop-smoke.json")
     full_marks(written["result"], 3)
     covariance = written["result"]["alpha_covariance_training"]["by_propositions"]
     assert {cell["mean"] for cell in covariance.values()} == {1.0}, "labels are fixed by formulas"
-    assert (replies / "llm-fake-1-0-prop").is_dir() and "100.0%" in capsys.readouterr().out
+    assert (replies / "llm-fake-1-0-prop").is_dir() and "100.0%" in said
     assert written["sampling"]["seed"] == 42 and "openai" in written["evaluated"]["versions"]
     assert written["model"] == {"name": "Fake 1.0", "server": server.base_url}
     for alone in (["--base-url", "http://localhost:1/v1"], ["--model", "Fake 1.0"]):

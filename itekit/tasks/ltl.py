@@ -26,11 +26,12 @@ from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID, VACUOUS
 TRANSLATIONS = ("default", "fast")
 
 
-def solve(formula: Text, translation: str = "default") -> str | None:
+def solve(formula: Text, translation: str = "default", *, simplify: bool = False) -> str | None:
     """The label of a formula: the trace of an accepting run; None if nothing satisfies it.
 
-    The same text always gives the same trace, whatever the process did before. FormulaError if
-    `formula` is not one LTL formula; ValueError for an unknown translation.
+    The same text always gives the same trace, whatever the process did before. With `simplify`,
+    Spot shortens the trace; the paper's data are not simplified. FormulaError if `formula` is not
+    one LTL formula; ValueError for an unknown translation.
     """
     if translation not in TRANSLATIONS:
         known = ", ".join(TRANSLATIONS)
@@ -43,7 +44,10 @@ def solve(formula: Text, translation: str = "default") -> str | None:
     run = automaton.accepting_run()
     if run is None:
         return None
-    return word_to_trace(spot.twa_word(run), {new: name for name, new in names.items()})
+    word = spot.twa_word(run)
+    if simplify:
+        word.simplify()
+    return word_to_trace(word, {new: name for name, new in names.items()})
 
 
 def satisfies(formula: Text, trace: Text) -> bool:
@@ -70,6 +74,11 @@ def check(formula: Text, answer: Text, label: Text | None = None) -> str:
     if not _satisfies(formula, steps):
         return INCORRECT
     return VACUOUS if _satisfies("0", steps) else CORRECT
+
+
+def is_empty(trace: Text) -> bool:
+    """Whether the trace stands for no word at all, since nothing satisfies one of its steps."""
+    return satisfies("0", trace)
 
 
 def _translate(formula: spot.formula, translation: str, bdd_dict: spot.bdd_dict) -> spot.twa_graph:
