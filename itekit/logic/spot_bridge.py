@@ -14,8 +14,7 @@ import spot
 from spot import buddy
 
 from itekit.logic.formulas import ARITY, Formula, join, parse_prefix
-from itekit.logic.infix import parse_infix_trace
-from itekit.logic.traces import Steps, Trace
+from itekit.logic.traces import Steps, Trace, trace_tokens
 
 # BDD variables that Spot has to add later get an order, and a trace's step perhaps another form,
 # that depend on how many the formulas before it needed: have enough from the start.
@@ -90,5 +89,21 @@ def steps_automaton(
 
 def word_to_trace(word: spot.twa_word, names: Mapping[str, str] | None = None) -> str:
     """The prefix text of a Spot word; `names` are the propositions' by what Spot calls them."""
-    names = names or {}
-    return join([names.get(token, token) for token in parse_infix_trace(str(word)).tokens()])
+    before, _, cycle = str(word)[:-1].rpartition("cycle{")
+    prefix = before.split("; ")[:-1]
+    steps = [_step_tokens(step, names or {}) for step in prefix + cycle.split("; ")]
+    return join(trace_tokens(steps, len(prefix)))
+
+
+def _step_tokens(step: str, names: Mapping[str, str]) -> list[str]:
+    """Prefix tokens of a step as Spot prints it: a disjunction of conjunctions of literals."""
+    terms = [term.strip("()").split(" & ") for term in step.split(" | ")]
+    tokens = ["|"] * (len(terms) - 1)
+    for literals in terms:
+        tokens += ["&"] * (len(literals) - 1)
+        for literal in literals:
+            name = literal.removeprefix("!")
+            if name != literal:
+                tokens.append("!")
+            tokens.append(names.get(name, name))
+    return tokens
