@@ -76,24 +76,22 @@ class Reply:
     finish: str = "stop"
 
 
-class _Limited(httpx2.SyncByteStream):
-    """The body of a reply, until it is late or large."""
+def _limit(stream, deadline: float) -> None:
+    """Let a connection read until a moment of `time.monotonic`, and at most LARGEST bytes."""
+    read, left = stream.read, LARGEST
 
-    def __init__(self, response: httpx2.Response):
-        self.stream, self.deadline = response.stream, response.request.extensions["deadline"]
+    def limited(most: int, timeout: float | None = None) -> bytes:
+        nonlocal left
+        seconds = deadline - time.monotonic()
+        if seconds <= 0:
+            raise httpx2.ReadTimeout("the whole reply took too long")
+        part = read(most, seconds)
+        left -= len(part)
+        if left < 0:
+            raise httpx2.DecodingError(f"a reply of more than {LARGEST} bytes")
+        return part
 
-    def __iter__(self):
-        size = 0
-        for part in self.stream:
-            size += len(part)
-            if time.monotonic() > self.deadline:
-                raise httpx2.ReadTimeout("the whole reply took too long")
-            if size > LARGEST:
-                raise httpx2.DecodingError(f"a reply of more than {LARGEST} bytes")
-            yield part
-
-    def close(self) -> None:
-        self.stream.close()
+    stream.read = limited
 
 
 @dataclass
@@ -122,20 +120,27 @@ class LanguageModel:
             headers = {"host": self.place, "authorization": f"Bearer {key}"}
             headers["content-length"] = str(len(request.read()))
             request.headers = httpx2.Headers(headers | {"content-type": "application/json"})
-            request.extensions["deadline"] = time.monotonic() + self.timeout
+            deadline = time.monotonic() + self.timeout
 
-        def limited(response: httpx2.Response) -> None:
-            if found := response.headers.get("content-encoding"):
-                raise httpx2.DecodingError(f"a packed reply ({found}), which nobody asked for")
-            response.stream = _Limited(response)
+            def trace(event: str, about: dict) -> None:  # of the connection, new for each request
+                if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+                    _limit(about["return_value"], deadline)
+
+            request.extensions["trace"] = trace
+
+        def unpacked(response: httpx2.Response) -> None:
+            if packing := response.headers.get("content-encoding"):
+                raise httpx2.DecodingError(f"a packed reply ({packing}), which nobody asked for")
 
         client = openai.DefaultHttpxClient(
             trust_env=address.hostname not in ("localhost", "127.0.0.1", "::1"),  # proxies
             follow_redirects=False,  # the key goes to this server alone
-            event_hooks={"request": [ours_alone], "response": [limited]},
+            limits=httpx2.Limits(max_keepalive_connections=0),
+            event_hooks={"request": [ours_alone], "response": [unpacked]},
         )
         options = {"timeout": self.timeout, "max_retries": self.retries, "http_client": client}
         self._client = openai.OpenAI(api_key=key, base_url=self.base_url, **options)
+        self.answered: list[Question] = []  # by this server, not from what is kept
 
     def ask(self, question: Question) -> Reply:
         """The reply to a question; ServerError if there is none, after all retries."""
@@ -156,6 +161,7 @@ class LanguageModel:
         except BAD as error:
             what = f"{type(error).__name__}, {str(error)[:200]} {error.__cause__ or ''}"
             raise ServerError(f"{self.place}: {what}; {HELP}") from error
+        self.answered.append(question)
         return Reply(text, choice.finish_reason)
 
     def about(self) -> dict:
@@ -202,11 +208,8 @@ def judge(
     """The verdict on each reply (`itekit.tasks.verdicts`); without labels nothing is exact."""
     pairs = list(zip(formulas, labels or [None] * len(formulas), strict=True))
     answers = [answer_of(task, reply) for reply in replies]
-    return list(judge_answers(_check(task), pairs, answers).verdicts)
-
-
-def _check(task: str):
-    return experiment(f"{PREFIXES[task]}/proposed").check
+    check = experiment(f"{PREFIXES[task]}/proposed").check
+    return list(judge_answers(check, pairs, answers).verdicts)
 
 
 EFFORTS = {  # problems of the test split, whether those of the grid, problems for alpha-covariance
@@ -360,5 +363,6 @@ def llm_command(arguments) -> int:
     write_json(path, made)
     print(f"{name}: {test['correct']:.1%} of {test['samples']} problems correct{empty}")
     print("verdicts ", ", ".join(f"{count} {word}" for word, count in test["verdicts"].items()))
+    print(f"replies   {len(model.answered)} are new, the others were kept in {KEEP}")
     print(f"result    {path}")
     return 0

@@ -13,6 +13,7 @@ checker: one decoding in which the logits are the mean over the first k.
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 
 import numpy as np
 
@@ -23,7 +24,6 @@ from itekit.decoding import END, TEST_SEED, Solver, copy_strings, greedy
 from itekit.evaluation import COPIED, judge, propositions
 from itekit.experiments import CopyingExperiment
 from itekit.network import Network
-from itekit.random_vectors import seeded
 from itekit.workers import call
 
 AVERAGED = (1, 3, 10)  # draws that are averaged
@@ -31,48 +31,24 @@ PARTS = {"test": "35", "generalization": "-generalization"}  # of a result: kind
 WRITTEN = {"patterns": "-patterns"}  # the formulas that people wrote
 
 
-class Copier:
-    """A network that copies, under one draw of U: strings in, copies out, as `Solver`.
+class Copier(Solver):
+    """A network that copies: strings in, copies out; an empty one where it cannot read a string."""
 
-    A network with ordinary embeddings cannot read characters beyond its vocabulary; there the
-    answer is taken to be empty, as in the paper. `sample`: draw the copies by their probability
-    with this seed.
-    """
-
-    def __init__(self, network: Network, draw: int = 0, sample: int | None = None):
-        self.network, self.experiment, self.draw = network, network.experiment, draw
-        self.vocabulary = self.experiment.readable_vocabulary
-        self.U = network.matrix(self.vocabulary, seeded(TEST_SEED, draw))
-        self.generator = None
-        if sample is not None:
-            self.generator = seeded(TEST_SEED, sample, device=network.device)
-
-    def can_read(self, string: str) -> bool:
-        """Whether the network has an embedding for every character."""
-        return set(string) <= set(self.vocabulary.tokens)
-
-    def answers(self, strings: Sequence[str]) -> list[str]:
-        """The copy of each string; empty where the network cannot read it."""
-        return [beams[0] if beams else "" for beams in self.beam_answers(strings)]
-
-    def beam_answers(self, strings: Sequence[str]) -> list[list[str]]:
-        """The same as lists of one copy; an empty list where it cannot read the string."""
-        copies, lengths, device = {}, {}, self.network.device
-        for string in filter(self.can_read, dict.fromkeys(strings)):
-            lengths.setdefault(len(string), []).append(string)
-        for length, some in lengths.items():  # a copy depends on the longest beside it
-            size = max(1, COPIED[device.type] // (length + 1))
-            for part in (some[i : i + size] for i in range(0, len(some), size)):
+    def _decode(self, strings: list[str]) -> list[list[str]]:
+        copies, device = [], self.network.device
+        for length, same in groupby(strings, len):  # a copy depends on the longest beside it
+            same, size = list(same), max(1, COPIED[device.type] // (length + 1))
+            for part in (same[i : i + size] for i in range(0, len(same), size)):
                 source = encode_texts(part, self.vocabulary).to(device)
                 if self.generator:
-                    how = 2 * length, self.generator, self.network.loss.scale or 1.0
+                    how = 2 * length, self.generator, self.scale
                     rows = greedy(self.network.model, self.U, source, *how)
                 else:
                     rows = copy_strings(self.network, self.U, Batch(source, source))
                 for string, row in zip(part, rows.tolist(), strict=True):
                     tokens = self.vocabulary.decode(i for i in row if i > END)
-                    copies[string] = [like(string, tokens)]
-        return [copies.get(string, []) for string in strings]
+                    copies.append([like(string, tokens)])
+        return copies
 
 
 class Retries:
@@ -90,10 +66,9 @@ class Retries:
 
     def solver(self, draw: int | Sequence[int] = 0, sample: int | None = None):
         """Who solves the problems under a draw."""
-        if isinstance(self.experiment, CopyingExperiment):
-            return Copier(self.network, draw, sample)
+        kind = Copier if isinstance(self.experiment, CopyingExperiment) else Solver
         told = {"progress": self.progress, "sample": sample, "scale": self.scale}
-        return Solver(self.network, draw, **told)
+        return kind(self.network, draw, **told)
 
     def renamings(self, number: int, problems: Sequence[str]) -> list[Renaming]:
         """How try `number` renames each problem; not at all where something else is random."""

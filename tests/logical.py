@@ -1,6 +1,4 @@
-"""Formulas, traces and assignments for tests: as hypothesis strategies, and at random by size."""
-
-import random
+"""Formulas, traces and assignments for tests, as hypothesis strategies."""
 
 import spot
 from hypothesis import strategies as st
@@ -48,20 +46,6 @@ def lassos(names=("a", "b", "c"), longest: int = 3):
     letters = st.frozensets(st.sampled_from(names))
     return st.tuples(
         st.lists(letters, max_size=longest), st.lists(letters, min_size=1, max_size=longest)
-    )
-
-
-def random_formula(rng: random.Random, size: int, language: Language = LTL, names="abc") -> Formula:
-    """A formula with exactly so many tokens."""
-    operators = [o for o in language.operators if 0 < o.arity < size]
-    if not operators:
-        constant = rng.random() < 0.2
-        return Formula(rng.choice("10")) if constant else proposition(rng.choice(names))
-    operator = rng.choice(operators)
-    left = rng.randint(1, size - 2) if operator.arity == 2 else size - 1
-    sizes = [left, size - 1 - left][: operator.arity]
-    return Formula(
-        operator.token, tuple(random_formula(rng, size, language, names) for size in sizes)
     )
 
 

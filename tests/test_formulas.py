@@ -10,7 +10,7 @@ import pytest
 import spot
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from logical import LONG_NAMES, formulas, random_formula, spot_formula
+from logical import LONG_NAMES, assignments, formulas, spot_formula, traces
 
 from itekit.alpha import Renaming
 from itekit.logic.formulas import (
@@ -20,7 +20,6 @@ from itekit.logic.formulas import (
     MAX_SIZE,
     PROPOSITION,
     PROPOSITIONAL,
-    STEPS,
     Formula,
     FormulaError,
     from_tokens,
@@ -80,6 +79,8 @@ def test_bad_formulas():
     for arguments in [("1", (), "a"), *((PROPOSITION, (), name) for name in names)]:
         with pytest.raises(ValueError, match="is no name"):
             Formula(*arguments)
+    with pytest.raises(ValueError, match="'X' is no name"):  # a renaming makes no operator
+        parse_prefix("!a").rename(Renaming({"a": "X", "X": "a"}))
 
 
 @given(formulas(names=LONG_NAMES), st.permutations(LONG_NAMES))
@@ -89,11 +90,6 @@ def test_renaming_a_formula_renames_its_tokens(f, images):
     assert renamed.tokens() == r(f.tokens()) and renamed == r(f)
     assert renamed.rename(r.inverse()) == f
     assert (renamed.size, renamed.depth) == (f.size, f.depth)
-
-
-def test_a_renaming_never_makes_an_operator_of_a_proposition():
-    with pytest.raises(ValueError, match="'X' is no name"):
-        parse_prefix("!a").rename(Renaming({"a": "X", "X": "a"}))
 
 
 @settings(max_examples=150)
@@ -294,45 +290,21 @@ def test_a_long_text_is_shown_around_the_position():
 
 NAMES = ("a", "b", "e", "x", "o", "r", "z", "aa", "p0", "xo", "a_1")
 ODD = ["\n", "\t", "\0", " ", "é", "İ", "ſ", "𝐚", "١", "²", "\ud800", "\u2028", "A", "Z", "?", "{}"]
-PIECES = [*TOKENS, *LTL.by_token, *NAMES, *";{}()01", "  ", "<->", "xor", "cycle{", *ODD]
-
-
-def valid_text(rng: random.Random) -> str:
-    """Text that some parser takes."""
-    names, kind = rng.choice(["ab", "abxor", NAMES]), rng.randrange(4)
-    if kind < 2:
-        language = rng.choice([LTL, PROPOSITIONAL])
-        value = random_formula(rng, rng.randint(1, 20), language, names)
-        infix = [to_infix(value), to_infix(value, unicode=True)]
-    elif kind == 2:
-        steps = [random_formula(rng, rng.randint(1, 5), STEPS, names) for _ in range(4)]
-        turn = rng.randrange(4)
-        value = Trace(steps[:turn], steps[turn:])
-        infix = [trace_to_infix(value)]
-    else:
-        chosen = rng.sample(list(names), rng.randint(0, len(names)))
-        value, infix = Assignment(tuple((name, rng.random() < 0.5) for name in chosen)), []
-    return rng.choice(["".join(value.tokens()), " ".join(value.tokens()), *infix])
-
-
-def mutated(rng: random.Random, text: str) -> str:
-    """The text with one to four small faults."""
-    for _ in range(rng.randint(1, 4)):
-        start = rng.randint(0, len(text))
-        end = min(len(text), start + rng.choice([0, 0, 1, 1, 2, 5]))
-        piece = rng.choice(["", rng.choice(PIECES), rng.choice(PIECES), text[start:end] * 2])
-        text = text[:start] + piece + text[end:]
-    return text
-
-
-def random_text(rng: random.Random) -> str:
-    """Pieces of syntax or any characters, sometimes many of one."""
-    kind = rng.randrange(8)
-    if kind == 0:
-        return "".join(chr(rng.randrange(0x250)) for _ in range(rng.randint(0, 12)))
-    if kind == 1:
-        return rng.choice(PIECES) * rng.choice([50, 199, 200, 201, 400]) + rng.choice(["", "a"])
-    return rng.choice(["", " "]).join(rng.choice(PIECES) for _ in range(rng.randint(0, 15)))
+PIECES = st.sampled_from(
+    [*TOKENS, *LTL.by_token, *NAMES, *";{}()01", "  ", "<->", "xor", "cycle{", "!" * 201, *ODD]
+)
+VALID = st.one_of(
+    formulas(LTL, NAMES).flatmap(lambda f: st.sampled_from([str(f), to_prefix(f), to_infix(f)])),
+    formulas(PROPOSITIONAL, tuple("abxor")).map(to_prefix),
+    formulas(PROPOSITIONAL, NAMES).map(lambda f: to_infix(f, unicode=True)),
+    traces(NAMES).flatmap(lambda t: st.sampled_from([str(t), t.text(), trace_to_infix(t)])),
+    assignments(NAMES).map(Assignment.text),
+)
+MUTATED = st.builds(
+    lambda text, start, gap, piece: text[:start] + piece + text[start + gap :],
+    VALID, st.integers(0, 12), st.integers(0, 2), PIECES,
+)  # fmt: skip
+RANDOM = st.one_of(st.text(max_size=12), st.lists(PIECES, max_size=15).map("".join))
 
 
 def judge(text: str, parse, show) -> bool:
@@ -349,10 +321,13 @@ def judge(text: str, parse, show) -> bool:
 
 
 def test_random_and_mutated_text_only_ever_raises_formula_error():
-    rng, counts = random.Random(0), Counter()
-    for number in range(3000):
-        text = random_text(rng) if number % 5 == 4 else valid_text(rng)
-        text = mutated(rng, text) if number % 5 in (2, 3) else text
+    counts = Counter()
+
+    @settings(max_examples=1500)
+    @given(st.one_of(VALID, MUTATED, RANDOM))
+    def read_by_all(text):
         for name, parser in PARSERS.items():
             counts[name, judge(text, *parser)] += 1
+
+    read_by_all()
     assert all(counts[name, taken] > 50 for name in PARSERS for taken in (True, False)), counts

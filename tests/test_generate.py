@@ -1,15 +1,10 @@
 """Generated sets: what they hold, and the same bytes whatever happened on the way."""
 
 import json
-import os
-import signal
-import subprocess
 import sys
-import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 
@@ -30,9 +25,13 @@ CHANGING = ("seconds", "workers", "command", "hardware", "date", "versions")
 
 
 class Here:
-    """In place of `Pool`: this process, in which some formulas "run out of time"; it counts."""
+    """In place of `Pool`: this process, in which some formulas "run out of time"; it counts.
+
+    `between` is called before each label with the number of those that the run has made.
+    """
 
     workers, slow, asked, limits = 1, (), 0, set()
+    between = staticmethod(lambda number: None)
 
     def __init__(self, *_):
         Here.limits = set()
@@ -45,7 +44,8 @@ class Here:
 
     def run(self, function, items, limit, count):
         Here.limits.add(limit)
-        for item in items:
+        for number, item in enumerate(items):
+            Here.between(number)
             Here.asked += 1
             yield TIME_OUT if item[1] in Here.slow else function(item)
 
@@ -99,74 +99,35 @@ def test_the_number_of_workers_changes_nothing(tmp_path, monkeypatch, recipe):
     assert [contents(folder) for folder in folders] == [expected] * 2
 
 
-SLOW_RUN = """
-import sys
-from pathlib import Path
-from itekit.datasets.generate import generate
-from itekit.datasets.presets import Recipe, Stratum
-
-recipe = Recipe("slow", "smoke", "ltl", "default", (Stratum(5, 20, 30, 180, 18_000),))
-generate(recipe, Path(sys.argv[1]), workers=int(sys.argv[2]))
-"""
-
-
-def start_slow_run(folder: Path, workers: int, lines: int = 0) -> subprocess.Popen:
-    """A run of a second or more, in a process group of its own, that has made so many labels."""
-    command = [sys.executable, "-c", SLOW_RUN, str(folder), str(workers)]
-    run = subprocess.Popen(command, start_new_session=True)
-    while lines and labels(folder) < lines:
-        assert run.poll() is None, "it ended before it could be killed"
-        time.sleep(0.002)
-    return run
-
-
 def labels(folder: Path) -> int:
     path = folder / ANSWERS
     return path.read_bytes().count(b"\n") - 1 if path.exists() else 0
 
 
-def test_a_run_killed_twice_ends_with_the_same_bytes(tmp_path):
-    whole = start_slow_run(tmp_path / "whole", 1)
-    folder, known = tmp_path / "killed", b""
-    for workers in (2, 3):
-        run = start_slow_run(folder, workers, labels(folder) + 40)
-        os.killpg(run.pid, signal.SIGKILL)
-        assert run.wait() == -signal.SIGKILL
-        found = (folder / ANSWERS).read_bytes()
-        assert found.startswith(known) and not (folder / MANIFEST).exists()
-        known = found
+@pytest.mark.parametrize("recipe", [ltl_recipe(), propositional_recipe()], ids=lambda r: r.task)
+def test_a_run_that_ends_at_any_moment_goes_on_after_its_last_whole_line(
+    here, tmp_path, monkeypatch, recipe
+):
+    expected, folder = contents(make(recipe, tmp_path / "whole")), tmp_path / "ended"
+    for run in (1, 2):
+
+        def end(number, all_labels=25 * run):
+            if number == 25:
+                assert labels(folder) == all_labels, "a label is written as soon as it is there"
+                raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(here, "between", staticmethod(end))
+            make(recipe, folder)
+        assert not (folder / MANIFEST).exists()
         with open(folder / ANSWERS, "ab") as file:
             file.write(b"half a li")  # as if killed in the middle of a line
-    assert start_slow_run(folder, 1).wait() == 0 and whole.wait() == 0
-    assert contents(folder) == contents(tmp_path / "whole")
-    assert ANSWERS not in contents(folder)
-
-
-def test_a_failure_while_writing_costs_no_label_and_another_recipe_takes_none(
-    here, tmp_path, monkeypatch
-):
-    for recipe, asks in ((ltl_recipe(), False), (ltl_recipe(seed=1), True)):
-        expected = contents(make(recipe, tmp_path / f"whole{recipe.seed}"))
-        with monkeypatch.context() as patch, pytest.raises(OSError, match="the disk is full"):
-            patch.setattr(generate, "write_json", Mock(side_effect=OSError("the disk is full")))
-            make(ltl_recipe(), tmp_path / "b")
-        assert not (tmp_path / "b" / MANIFEST).exists() and labels(tmp_path / "b") >= 60
-        here.asked = 0
-        assert contents(make(recipe, tmp_path / "b")) == expected
-        assert (here.asked > 0) == asks
-
-
-def test_links_at_predictable_names_are_not_followed(here, tmp_path):
-    precious, folder = tmp_path / "precious", tmp_path / "a"
-    precious.write_text("mine")
-    folder.mkdir()
-    (folder / ANSWERS).symlink_to(precious)
-    with pytest.raises(OSError, match=ANSWERS):
-        make(ltl_recipe(), folder)
-    (folder / ANSWERS).unlink()
-    (folder / "train.txt").symlink_to(precious)
-    make(ltl_recipe(), folder)
-    assert precious.read_text() == "mine"
+    here.asked, answers = 0, (folder / ANSWERS).read_bytes()
+    assert contents(make(recipe, folder)) == expected and ANSWERS not in expected
+    assert 0 < here.asked < 60
+    (folder / ANSWERS).write_bytes(answers)  # another recipe takes none of them
+    other = replace(recipe, seed=1)
+    assert contents(make(other, folder)) == contents(make(other, tmp_path / "other")) != expected
 
 
 def test_seeds_names_and_scales_give_other_formulas():

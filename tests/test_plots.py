@@ -68,14 +68,12 @@ def test_box_follows_the_cells_of_a_grid_with_a_stride():
     assert [corners(box) for box in named(figure, "training data")] == [(17.5, 82.5, 2.5, 22.5)]
 
 
-@pytest.mark.parametrize("count, columns", [(1, 2), (5, 3)])
-def test_several_heatmaps_share_colours_and_axes_and_fit(count, columns):
-    panels = [(c, (i + 1) * triangle(28), 5, (5, 10)) for i, c in enumerate("abcde"[:count])]
-    figure = plots.edit_distance_heatmaps(panels, columns=columns, **FROM_3)
+def test_several_heatmaps_share_colours_and_axes_and_fit():
+    panels = [(c, (i + 1) * triangle(28), 5, (5, 10)) for i, c in enumerate("abc")]
+    figure = plots.edit_distance_heatmaps(panels, **FROM_3)
     assert {heatmap.coloraxis for heatmap in traces(figure, type="heatmap")} == {"coloraxis"}
-    assert figure.layout.coloraxis.cmax == pytest.approx(count * np.nanmax(triangle(28)))
-    titles = [note.text[:1] for note in figure.layout.annotations] or figure.layout.title.text[:1]
-    assert list(titles) == list("abcde"[:count])
+    assert figure.layout.coloraxis.cmax == pytest.approx(3 * np.nanmax(triangle(28)))
+    assert [note.text[:1] for note in figure.layout.annotations] == list("abc")
     legend = [trace.name for trace in figure.data if trace.showlegend]
     assert sorted(name.split(":")[0] for name in legend) == ["impossible", "training data"]
     assert figure.layout.width <= WIDEST
@@ -211,8 +209,10 @@ def test_leaves_stand_in_reading_order_and_operators_in_their_middle(formula):
 def test_values_differ_in_colour_and_shape_and_are_named():
     paths = parse_prefix("|&a!b&bc").tree_paths()
     values = ["open", "open", "true", "false", "false", "false", "true", "open"]
-    groups = {t.name: t for t in nodes(plots.formula_tree("|&a!b&bc", paths, values=values))}
+    said = [(value, f"said {i}") for i, value in enumerate(values)]
+    groups = {t.name: t for t in nodes(plots.formula_tree("|&a!b&bc", paths, values=said))}
     assert set(groups) == set(values) and list(groups["false"].text) == ["!", "b", "&"]
+    assert list(groups["false"].hovertext) == ["said 3", "said 4", "said 5"]
     for look_of in ("symbol", "color"):
         assert len({group.marker[look_of] for group in groups.values()}) == 3
 

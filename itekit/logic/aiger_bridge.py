@@ -18,17 +18,10 @@ from aiger_sat import SolverWrapper
 from pysat.solvers import Glucose4
 
 from itekit.logic.formulas import ARITY, Formula, fold
-from itekit.logic.truth_tables import Assignment, sorted_assignment
+from itekit.logic.truth_tables import BOOLEAN, Assignment, sorted_assignment
 
-_OPERATORS = {
-    "1": lambda: aiger.atom(True),
-    "0": lambda: aiger.atom(False),
-    "!": operator.invert,
-    "&": operator.and_,
-    "|": operator.or_,
-    "=": operator.eq,
-    "^": operator.xor,
-}
+_CONSTANTS = {"1": lambda: aiger.atom(True), "0": lambda: aiger.atom(False)}
+_OPERATORS = BOOLEAN | _CONSTANTS | {"=": operator.eq}
 
 
 def to_aiger(formula: Formula) -> aiger.BoolExpr:
@@ -50,8 +43,8 @@ def _solver(expression: aiger.BoolExpr) -> Iterator[SolverWrapper]:
 def model(formula: Formula) -> Assignment | None:
     """An assignment that makes the formula true, what does not matter left out; None if none."""
     with _solver(to_aiger(formula)) as solver:
-        found = solver.get_model()
-    return None if found is None else sorted_assignment(found)  # their order decides the core
+        values = solver.get_model()
+    return None if values is None else sorted_assignment(values)  # their order decides the core
 
 
 def core(formula: Formula, assignment: Assignment) -> Assignment:

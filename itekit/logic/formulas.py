@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from string import ascii_lowercase
 from typing import Any
 
 Text = str | Sequence[str]  # prefix text, or its tokens
@@ -57,11 +56,6 @@ class Language:
     def by_token(self) -> dict[str, Operator]:
         """Prefix token -> operator."""
         return {operator.token: operator for operator in self.operators}
-
-    @cached_property
-    def one_character(self) -> frozenset[str]:
-        """The operators, and the names that every text of one character a token may hold."""
-        return frozenset(ascii_lowercase).union(self.by_token)
 
 
 _OPERATORS = [  # binding and associativity are Spot's
@@ -313,8 +307,6 @@ def is_formula(tokens: Sequence[str], language: Language, propositions: Names) -
         return False
     if len(tokens) > MAX_DEPTH and fold(tokens, lambda _, *d: 1 + max(d, default=-1)) > MAX_DEPTH:
         return False
-    if propositions is None and language.one_character.issuperset(tokens):
-        return True
     names = set(tokens).difference(language.by_token)
     return all(map(is_name, names)) if propositions is None else names.issubset(propositions)
 

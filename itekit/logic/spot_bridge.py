@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import spot
 from spot import buddy
 
-from itekit.logic.formulas import ARITY, Formula, fold, join, parse_prefix
+from itekit.logic.formulas import ARITY, Formula, join, parse_prefix
 from itekit.logic.traces import Steps, Trace, trace_tokens
 
 # BDD variables that Spot has to add later get an order, and a trace's step perhaps another form,
@@ -24,14 +24,6 @@ FIRST = 1000  # the first name that `numbered` gives is p1000; a person's own wo
 _LBT = {token: f"{token} " for token in ARITY}
 _LBT |= {"1": "t ", "0": "f ", ">": "i ", "=": "e ", "R": "V "}
 _FROM_LBT = {spelling.strip(): token for token, spelling in _LBT.items()}
-_BOOLEAN = {
-    "!": buddy.bdd_not,
-    "&": buddy.bdd_and,
-    "|": buddy.bdd_or,
-    ">": buddy.bdd_imp,
-    "=": buddy.bdd_biimp,
-    "^": buddy.bdd_xor,
-}
 
 
 def to_spot(formula: Formula) -> spot.formula:
@@ -83,14 +75,14 @@ def steps_automaton(
     """
     tokens, start = steps
     automaton = spot.make_twa_graph(bdd_dict)
-    leaves = {"1": buddy.bddtrue, "0": buddy.bddfalse}
-    for name in sorted(set().union(*tokens) - _LBT.keys()):
-        spot_name = names.get(name) or f"only in the trace: {name}"
-        leaves[name] = buddy.bdd_ithvar(automaton.register_ap(spot_name))
+    occurring = sorted(set().union(*tokens) - _LBT.keys())
+    spot_names = {name: names.get(name) or f"only in the trace: {name}" for name in occurring}
+    for name in spot_names.values():
+        automaton.register_ap(name)
     last = len(tokens) - 1
     automaton.new_states(last + 1)
     for state, step in enumerate(tokens):
-        condition = fold(step, lambda token, *f: _BOOLEAN[token](*f) if f else leaves[token])
+        condition = spot.formula_to_bdd(_parse_lbt(step, spot_names), bdd_dict, automaton)
         automaton.new_edge(state, start if state == last else state + 1, condition)
     return automaton
 

@@ -28,8 +28,9 @@ from itekit.plots.show import (
 Axes = tuple[np.ndarray, np.ndarray]  # rows [N], columns [M]
 Span = int | tuple[int, int]  # (lowest, highest), or one number for "up to it"
 HATCH = {"shape": "/", "fgcolor": "#9A9A9A", "bgcolor": "#F4F4F4", "size": 8, "solidity": 0.2}
-GREEN = {"color": "#2ECC40", "width": 3}
-DASHED = {"color": "#222222", "width": 3, "dash": "6px,4px"}
+# what empty cells are called, and the line around what the training data holds
+COPYING = "impossible: more unique characters than length", {"color": "#2ECC40", "width": 3}
+LOGIC = "no formulas", {"color": "#222222", "width": 3, "dash": "6px,4px"}
 ROW, BETWEEN = 24, 80  # pixels of a row of rates, and between panels
 
 
@@ -66,10 +67,10 @@ def _cells(grid: np.ndarray, axes: Axes, words: str, **more: Any) -> go.Heatmap:
 
 
 def _frame(
-    figure: go.Figure, place: dict, axes: Axes, empty: np.ndarray, name: str, spans: Any, line: dict
+    figure: go.Figure, place: dict, axes: Axes, empty: np.ndarray, spans: Any, look: tuple
 ) -> None:
     """The axes, the empty cells hatched, and the box around `spans` of rows and of columns."""
-    rows, columns = axes
+    (rows, columns), (name, line) = axes, look
     plain = {"showgrid": False, "constrain": "domain", **place}
     figure.update_xaxes(range=edges(columns)[[0, -1]], **plain)
     figure.update_yaxes(range=edges(rows)[[-1, 0]], **plain)
@@ -85,55 +86,47 @@ def _frame(
         figure.add_scatter(**path, line=line, name="training data")
 
 
-def _finish(figure: go.Figure, hatched: str, scale: str, maximum: float, bar: dict) -> None:
+def _finish(figure: go.Figure, look: tuple, scale: str, maximum: float, bar: dict) -> None:
     """The legend below, and the colours: bright is good."""
-    in_legend(trace for trace in figure.data if trace.name in (hatched, "training data"))
+    in_legend(trace for trace in figure.data if trace.name in (look[0], "training data"))
     figure.update_layout(legend=BELOW, coloraxis=colours(scale, 0, maximum, bar))
 
 
 def edit_distance_heatmaps(
-    panels: Sequence[tuple[str, Any, Span, Span]],
-    *,
-    lengths: Any,
-    uniques: Any,
-    columns: int = 2,
-    maximum: float | None = None,
+    panels: Sequence[tuple[str, Any, Span, Span]], *, lengths: Any, uniques: Any
 ) -> go.Figure:
-    """Edit-distance heatmaps on one colour scale, `columns` side by side.
+    """Edit-distance heatmaps on one colour scale, two side by side.
 
     Args:
         panels: (title, grid, training_unique, training_length) of each: mean edit distances
             [N, M], NaN where there is no value, and what the training data holds, for the green
             box: a pair (lowest, highest) each, or one number for "up to it".
         lengths, uniques: increasing, of the columns [M] and the rows [N].
-        maximum: top of the colour scale; None: the largest value, at least 1.
     """
     axes = rows, across = np.asarray(uniques), np.asarray(lengths)
     grids = np.array([grid for _, grid, *_ in panels], float)
-    columns, down = min(columns, len(panels)), -(-len(panels) // columns)
+    columns, down = min(2, len(panels)), -(-len(panels) // 2)
     room = min(340, (WIDEST - 160) / columns - 25)  # pixels across a panel
     cell = max(1, min(30, room / max(len(rows), len(across))))
-    between = "<br>" if columns > 2 else ": "
-    headings = [f"{title}{between}mean {np.nanmean(grid):.2f}" for title, grid, *_ in panels]
+    headings = [f"{title}: mean {np.nanmean(grid):.2f}" for title, grid, *_ in panels]
     layout = {"shared_xaxes": "all", "shared_yaxes": "all", "horizontal_spacing": 0.04}
     figure, places = subplots(headings, columns, vertical_spacing=0.16 / down, **layout)
     impossible = rows[:, None] > across
-    hatched = "impossible: more unique characters than length"
     words = "%{y} unique characters, length %{x}<br>mean edit distance %{z:.3f}"
     for place, grid, (*_, unique, length) in zip(places, grids, panels, strict=True):
         figure.add_trace(_cells(grid, axes, words), **place)
-        _frame(figure, place, axes, impossible, hatched, (unique, length), GREEN)
+        _frame(figure, place, axes, impossible, (unique, length), COPYING)
     for place in places[-columns:]:  # the lowest one of each column
         figure.update_xaxes(title_text="string length", showticklabels=True, **place)
     figure.update_yaxes(title_text="unique characters", col=1)
-    maximum = max(1.0, np.nanmax(grids)) if maximum is None else maximum
-    _finish(figure, hatched, f"{AMOUNTS}_r", maximum, colour_bar("mean edit distance"))
+    bar = colour_bar("mean edit distance")
+    _finish(figure, COPYING, f"{AMOUNTS}_r", max(1.0, np.nanmax(grids)), bar)
     size = {"width": max(480, 160 + columns * (cell * len(across) + 25))}
     size["height"] = 180 + down * (cell * len(rows) + 30)
     if len(panels) == 1:  # its heading is the figure's title
         figure.layout.annotations = ()
         return style(figure, title=headings[0], **size)
-    return style(figure, **size, margin_t=65 if columns > 2 else 45)
+    return style(figure, **size, margin_t=45)
 
 
 def _shares(correct: np.ndarray, samples: np.ndarray) -> np.ndarray:
@@ -175,7 +168,7 @@ def rate_heatmaps(
         figure.add_trace(cells, **place)
         pale = np.where(count > 0, 1 - count / largest, np.nan)
         figure.add_heatmap(z=compact(pale), **veil, **place)
-        _frame(figure, place, axes, count == 0, "no formulas", panel[3:], DASHED)
+        _frame(figure, place, axes, count == 0, panel[3:], LOGIC)
         beside = {"x": 1.01, "xanchor": "left", "showarrow": False, "font_size": 12}
         beside |= {"xref": "x domain", **place}
         top = {"y": 1.0, "yanchor": "bottom", "yref": "y domain"}
@@ -194,6 +187,6 @@ def rate_heatmaps(
         legend = {"mode": "markers", "marker": pale, "showlegend": True, "name": name}
         figure.add_scatter(x=[None], y=[None], **legend)
     bar = colour_bar("correct answers", tickformat=".0%", x=1.06 if columns > 1 else 1.1, xpad=0)
-    _finish(figure, "no formulas", AMOUNTS, 1, bar)
+    _finish(figure, LOGIC, AMOUNTS, 1, bar)
     size = {"width": WIDEST if columns > 1 else 620, "height": 165 + down * height}
     return style(figure, title=title, **size, margin={"t": BETWEEN + 5, "b": 100})

@@ -24,11 +24,6 @@ LOOKS = {  # fill, rim, symbol and label colour; values differ in shape too
 }
 
 
-def path_text(path: Path) -> str:
-    """The path in words: "root", or the branches from the root down, such as "0 1"."""
-    return " ".join(map(str, path)) or "root"
-
-
 def tree_places(paths: Sequence[Path]) -> list[tuple[float, int]]:
     """Where each node stands, (x, depth): leaves are one apart, an operator above their middle."""
     left, x = len(paths) - len({path[:-1] for path in paths[1:]}), {}
@@ -48,20 +43,19 @@ def formula_tree(
     labels: Sequence[str],
     paths: Sequence[Path],
     *,
-    values: Sequence[str] | None = None,
+    values: Sequence[tuple[str, str]] | None = None,
     weights: Sequence[float] | None = None,
     notes: Sequence[str] | None = None,
-    hover: Sequence[str] | None = None,
     title: str = "",
 ) -> go.Figure:
     """The tree as a figure; ValueError for more than 200 nodes.
 
     Args:
         labels, paths: the text of each node, in prefix order, and its branches from the root.
-        values: what is said of each node: "true", "false" or "open".
+        values: of each node "true", "false" or "open", and what the pointer shows there; without
+            values the pointer shows label, branches from the root, and weight.
         weights: an attention weight for each node, in place of values: the larger, the darker.
         notes: small text beside each node, such as its path.
-        hover: what the pointer shows at each node; its label, path and weight if None.
     """
     if len(paths) > MOST_NODES:
         raise ValueError(f"a tree of {len(paths)} nodes: at most {MOST_NODES} are drawn")
@@ -71,12 +65,14 @@ def formula_tree(
     column = min(64 if notes else 46, (WIDEST - 60 - bar) / columns)
     row = min(58, max(18, 900 / rows))
     size = min(30, 0.8 * column, 0.8 * row)
-    if hover is None:
-        hover = [f"{la}, {path_text(path)}" for la, path in zip(labels, paths, strict=True)]
-        if weights is not None:
-            hover = [f"{text}: {shade:.3g}" for text, shade in zip(hover, weights, strict=True)]
-    kinds = values or ["operator" if path in inner else "leaf" for path in paths]
-    kinds = kinds if weights is None else [""] * len(paths)
+    named = zip(labels, paths, strict=True)
+    hover = [f"{label}, {' '.join(map(str, path)) or 'root'}" for label, path in named]
+    kinds = ["operator" if path in inner else "leaf" for path in paths]
+    if values:
+        kinds, hover = zip(*values, strict=True)
+    elif weights is not None:
+        kinds = [""] * len(paths)
+        hover = [f"{text}: {weight:.3g}" for text, weight in zip(hover, weights, strict=True)]
     figure = go.Figure().update_layout(showlegend=values is not None)
     at, lines = dict(zip(paths, places, strict=True)), []
     for path in paths[1:]:
@@ -85,7 +81,7 @@ def formula_tree(
     figure.add_scatter(x=[x for x, _ in lines], y=[-y for _, y in lines], showlegend=False, **line)
     nodes = list(zip(places, labels, hover, kinds, strict=True))
     for kind, (fill, rim, symbol, ink) in LOOKS.items():
-        if own := [(x, -y, *texts) for (x, y), *texts, one in nodes if one == kind]:
+        if own := [(x, -y, *texts) for (x, y), *texts, k in nodes if k == kind]:
             x, y, text, said = zip(*own, strict=True)
             across = size * (0.9 if symbol == "square" else 1)
             letters = max(8, size * min(0.53, 1.1 / max(map(len, text))))

@@ -217,8 +217,8 @@ def values_figure(formula: Formula, assignment: Assignment, *, title: str = "") 
     labels = [symbols.get(token, token) for token in formula.tokens()]
     values = node_values(formula, assignment)
     pairs = zip(formula.nodes(), values, strict=True)
-    hover = [f"{to_infix(node, unicode=True)}: {value}" for node, value in pairs]
-    return formula_tree(labels, formula.tree_paths(), values=values, hover=hover, title=title)
+    said = [(value, f"{to_infix(node, unicode=True)}: {value}") for node, value in pairs]
+    return formula_tree(labels, formula.tree_paths(), values=said, title=title)
 
 
 # All results on logic

@@ -1,7 +1,8 @@
-"""Time and memory of a training step: the library against a plain torch.nn.Transformer.
+"""Time of a training step: the library against a plain torch.nn.Transformer.
 
     python tests/benchmarks/bench_training.py
 
+Nothing is asserted about time, which is processor time with one thread, else wall time.
 Copying at the paper's size (batches of 512 strings), LTL at lab size (the lab set, 256 formulas
 ordered by length; the symbol-invariant network on the same), LTL at the paper's size (96 formulas
 of one length). All sides see the same batches, AdamW, and gradient clipping.
@@ -13,21 +14,22 @@ of one length). All sides see the same batches, AdamW, and gradient clipping.
                          padding masks, cross-entropy
 """
 
+import argparse
 import math
+import time
 from collections.abc import Callable
-from functools import partial
 from itertools import count, islice
+from statistics import median
 
 import numpy as np
 import torch
-from _bench import peak_memory, start, take_turns
 from torch import nn
 from torch.nn.functional import cross_entropy, linear
 from torch.nn.utils import clip_grad_norm_
 
 from itekit.data import Batch, encode_texts, stream
 from itekit.datasets.candidates import random_formulas
-from itekit.efficiency import step_parts
+from itekit.efficiency import step_parts, take_turns
 from itekit.experiments import Experiment, experiment
 from itekit.logic.formulas import LTL
 from itekit.network import Network
@@ -43,19 +45,19 @@ CASES = {
 }
 
 
-def batches_of(made: Experiment, size: int = SIZE) -> list[Batch]:
+def batches_of(made: Experiment) -> list[Batch]:
     """Batches of an experiment; for LTL at paper size random formulas and labels of one length."""
     if made.scale != "paper" or not made.model.tree_positions:
         return [stream(made).batch(step) for step in range(BATCHES)]
     rng = np.random.default_rng(0)
     formulas = random_formulas(LTL, made.propositions, (SOURCE, SOURCE), 0, fitting=True)
-    found = []
+    batches = []
     for _ in range(BATCHES):
-        source = encode_texts(list(islice(formulas, size)), made.vocabulary)
-        labels = rng.integers(3, len(made.vocabulary), (size, TARGET + 1))
+        source = encode_texts(list(islice(formulas, SIZE)), made.vocabulary)
+        labels = rng.integers(3, len(made.vocabulary), (SIZE, TARGET + 1))
         labels[:, -1] = made.vocabulary.end_id
-        found.append(Batch(source, torch.from_numpy(labels)))
-    return found
+        batches.append(Batch(source, torch.from_numpy(labels)))
+    return batches
 
 
 class PlainTransformer(nn.Module):
@@ -92,12 +94,12 @@ class PlainTransformer(nn.Module):
 METHODS = ("library", "library, bfloat16", "plain")
 
 
-def stepper(method: str, made: Experiment, batches: list[Batch]) -> Callable[[], None]:
-    """A function that trains for one step, batch after batch."""
+def stepper(method: str, made: Experiment, batches: list[Batch]) -> Callable[..., None]:
+    """A function that trains for one step, batch after batch, whatever it is given."""
     module = PlainTransformer(made) if method == "plain" else Network(made)
     optimizer, steps = adamw(module.train(), made.training.learning_rate), count()
 
-    def run() -> None:
+    def run(*_) -> None:
         step = next(steps)
         batch = batches[step % len(batches)]
         if method == "plain":
@@ -115,32 +117,26 @@ def stepper(method: str, made: Experiment, batches: list[Batch]) -> Callable[[],
     return run
 
 
-def train(method: str, size: int) -> None:
-    """Five steps on so many formulas of the paper's LTL."""
-    made = experiment("ltl/proposed", "paper")
-    run = stepper(method, made, batches_of(made, size))
-    for _ in range(5):
-        run()
-
-
 def main() -> None:
-    rounds = start(7)
-    print("\npeak memory of 5 steps of LTL at paper size in a fresh process, MiB (ru_maxrss)")
-    for name in METHODS:
-        growth, peak = peak_memory(partial(train, name, 2), partial(train, name, SIZE))
-        print(f"  {name:20}{growth:8.0f} above the same steps with a batch of 2;{peak:7.0f} in all")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--threads", type=int, default=1, help="torch's threads")
+    parser.add_argument("--rounds", type=int, default=7, help="turns of each method")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    now = time.process_time if options.threads == 1 else time.perf_counter
+    print(f"torch {torch.__version__}, threads {options.threads}; times are {now.__name__}'s")
     for name, scale in CASES.items():
         made = experiment(name.strip(), scale)
         batches = batches_of(made)
         tokens = sum(batch.tokens for batch in batches) / len(batches)
         steps = {method: stepper(method, made, batches) for method in METHODS}
-        take_turns(steps, 2)  # warm up
-        times = take_turns(steps, rounds)
+        times = take_turns(steps, options.rounds, now)
+        seconds = {method: median(some) for method, some in times.items()}
         size = len(batches[0].source)
-        print(f"\n{name.strip()}, {scale} size, batch {size}: median of {rounds} turns")
-        for method, value in times.items():
+        print(f"\n{name.strip()}, {scale} size, batch {size}: median of {options.rounds} turns")
+        for method, value in seconds.items():
             print(f"  {method:20}{value * 1e3:8.1f} ms {tokens / value:10.0f} tokens/s"
-                  f" {value / times['library']:6.2f} times the library's")  # fmt: skip
+                  f" {value / seconds['library']:6.2f} times the library's")  # fmt: skip
         parts = step_parts(steps["library"], 3)
         shares = (f"{kind} {value / sum(parts.values()):.0%}" for kind, value in parts.items())
         print("  where the library's step goes:", ", ".join(shares))
