@@ -12,8 +12,8 @@ from itekit.tasks.propositional import check, solve
 from itekit.workers import call
 from lessons import panels
 from lessons.lesson_03 import middle_panel
-from lessons.lesson_10 import ChangePanel
-from lessons.lesson_17 import ChoicePanel
+from lessons.lesson_10 import change_panel
+from lessons.lesson_17 import choice_panel
 from lessons.panels import (
     EXAMPLES,
     GREYED,

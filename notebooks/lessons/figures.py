@@ -31,6 +31,13 @@ from itekit.plots.show import (
 )
 from itekit.plots.trees import SHADES, Path, formula_tree, shaded_labels
 
+
+def slider(steps: Sequence[Mapping], name: str, below: int, first: int = 0) -> dict:
+    """A slider that many pixels below a figure; it says its name and where it is."""
+    where = {"pad": {"t": below}, "currentvalue": {"prefix": name}}
+    return {"steps": steps, "active": first, **where}
+
+
 # the copying search (06)
 
 FEATURES = {"f_bn": "f_bn", "f_fn": "f_fn", "adacos": "AdaCos"}
@@ -288,14 +295,13 @@ def attention_tree(
     title = steps[0]["args"][1]["title.text"]
     figure = formula_tree(labels, paths, weights=table[0, :nodes], title=title)
     figure.data[1].textfont.color = shaded_labels(table[0, :nodes], top)
-    slider = {"steps": steps, "pad": {"t": 30}, "ticklen": 4}
-    slider["currentvalue"] = {"prefix": "token of the answer: "}
-    figure.update_layout(coloraxis_cmax=top, sliders=[slider], margin_b=110)
+    below = slider(steps, "token of the answer: ", 30) | {"ticklen": 4}
+    figure.update_layout(coloraxis_cmax=top, sliders=[below], margin_b=110)
     width = max(figure.layout.width, min(WIDEST, 180 + 26 * len(steps)))
     return figure.update_layout(width=width, height=figure.layout.height + 90)
 
 
-def attention_table(weights: Any, targets: Sequence[str], sources: Sequence[str]) -> go.Figure:
+def attention_heatmap(weights: Any, targets: Sequence[str], sources: Sequence[str]) -> go.Figure:
     """All weights [T, S]: a row for each token of the answer, a column for each of the problem."""
     cells = go.Heatmap(
         z=compact(np.asarray(weights, float)),

@@ -17,6 +17,7 @@ from itekit.plots.show import BELOW, WIDEST
 from itekit.results import markdown_table, our_value, paper_value
 from lessons.copies import copies
 from lessons.exercises import Exercise, many, random_tensor
+from lessons.figures import slider
 from lessons.lesson_03 import as_it_is, matrix
 from lessons.runs import variant
 
@@ -88,14 +89,8 @@ def bases_figure(
     figure.update_xaxes(title_text="offset in characters", dtick=5, range=[-0.7, lacking[-1] + 0.7])
     title = "share of copies; mean cosine"
     figure.update_yaxes(range=[-1.05, 1.1], zeroline=True, title_text=title)
-    slider = {
-        "steps": steps,
-        "active": first,
-        "pad": {"t": 45},
-        "currentvalue": {"prefix": "base "},
-    }
     size = {"width": WIDEST, "height": 520, "margin": {"r": 45, "b": 190}, "legend": BELOW}
-    return style(figure, sliders=[slider], **size)
+    return style(figure, sliders=[slider(steps, "base ", 45, first)], **size)
 
 
 def _edited(rng, string):
