@@ -47,7 +47,7 @@ def propositional_logic(lesson):
     panel = lesson.panel("AssignmentExplorer(")
     assert "^" in panel.type("a & (b", "formula")
     panel.type("&ab", "formula")
-    names = lesson.panel("NamesPanel(")
+    names = lesson.panel("names_panel(")
     assert "▲0■0●1" in names.press("c a b")  # the label by name
     assert "c0a1" in names.type("a ^ b", "formula")
 
