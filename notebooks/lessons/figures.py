@@ -51,9 +51,7 @@ def features_text(record: Record) -> str:
     return " + ".join(name for key, name in FEATURES.items() if record[key]) or "none"
 
 
-def search_scatter(
-    records: Sequence[Record], *, paper: Sequence[Record] = (), title: str = ""
-) -> go.Figure:
+def search_scatter(records: Sequence[Record], *, paper: Sequence[Record] = ()) -> go.Figure:
     """Edit distance against d_beta: a panel for each combination of features, a colour a method.
 
     Args:
@@ -86,9 +84,8 @@ def search_scatter(
     highest = max(record["edit_distance"] for record in every) or 1.0
     figure.update_yaxes(range=[-0.03 * highest, 1.05 * highest])
     figure.update_yaxes(title_text="mean edit distance", col=1)
-    size = {"width": WIDEST, "height": 165 + 240 * down}
-    margin = {"t": 85 if title else 45, "b": 95}
-    return style(figure, title=title, **size, margin=margin, legend=BELOW | {"entrywidth": 220})
+    size = {"width": WIDEST, "height": 165 + 240 * down, "margin": {"t": 45, "b": 95}}
+    return style(figure, **size, legend=BELOW | {"entrywidth": 220})
 
 
 def _points(

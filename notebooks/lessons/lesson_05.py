@@ -41,10 +41,10 @@ def heatmaps(results: Mapping[str, dict]) -> None:
     show(figure, alt=f"Mean edit distance by unique characters and length: {', '.join(told)}.")
 
 
-def corners(one: Mapping, known: int = 5, longest: int = 10) -> list[float]:
+def corners(one: Mapping) -> list[float]:
     """Mean edit distance in the four CORNERS of a result's grid; NaN for one without a cell."""
     grid, axis = np.array(one["result"]["grid"], float), np.array(one["result"]["axis"])
-    more, longer = np.meshgrid(axis > known, axis > longest, indexing="ij")
+    more, longer = np.meshgrid(axis > 5, axis > 10, indexing="ij")
     parts = [~more & ~longer, more & ~longer, ~more & longer, more & longer]
     cells = [grid[part & ~np.isnan(grid)] for part in parts]
     return [c.mean() if len(c) else np.nan for c in cells]
@@ -103,8 +103,8 @@ def _edited(rng, string):
     return string
 
 
-def _string(rng, longest=5):
-    return "".join(rng.choices("abcd", k=rng.randint(1, longest)))
+def _string(rng):
+    return "".join(rng.choices("abcd", k=rng.randint(1, 5)))
 
 
 def _mean(distance, strings, copies):

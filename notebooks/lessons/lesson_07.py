@@ -130,7 +130,7 @@ check_release = Exercise(
 check_release.mistakes = {
     lambda *a: _fixpoint(*a, greatest=False, until=True): "that is f U g. In f R g it is g that "
     "holds, up to and with the time when f does.",
-    lambda *a: _fixpoint(*a, greatest=False): "f need never come, as long as g holds for ever: "
+    lambda *a: _fixpoint(*a, greatest=False): "f need never come, as long as g holds forever: "
     "that is the greatest fixpoint. Start with all times.",
     lambda f, g, after: _fixpoint(g, f, after, until=True): "g has to hold at the time of f too: "
     "yours is g W f, which asks for g only before it.",

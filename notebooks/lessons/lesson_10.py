@@ -22,15 +22,14 @@ from lessons.runs import Runs, counts, variant
 from lessons.tables import html_table
 
 
-def heatmap_panel(result: dict, title: str = "") -> tuple:
+def heatmap_panel(result: dict) -> tuple:
     """A panel for `plots.rate_heatmaps`: the counts over the grid, and what training held."""
     grid, made = result["result"]["generalization"], result["experiment"]
-    title = title or variant(result["name"])
     recipe = preset(made["set"], made["scale"])
     while hasattr(recipe, "source"):  # of a set that is derived from another
         recipe = recipe.source
     longest = max(stratum.high for stratum in recipe.strata)
-    return title, grid["samples"], grid["correct"], made["propositions"], longest
+    return variant(result["name"]), grid["samples"], grid["correct"], made["propositions"], longest
 
 
 # The grid
@@ -61,9 +60,9 @@ def grid_rates(results: Mapping[str, dict | None]) -> dict[str, dict[str, Counts
 # Differences
 
 
-def ahead_by(first: str, second: str, seed: int, row: str = "more") -> Difference:
-    """By how much a run is ahead of another, from the counts of their results."""
-    both = (counts(shipped(name, seed=seed))[row] for name in (first, second))
+def ahead_by(first: str, second: str, seed: int) -> Difference:
+    """By how much a run is ahead of another with more APs than in training, from their counts."""
+    both = (counts(shipped(name, seed=seed))["more"] for name in (first, second))
     return newcombe(*(number for pair in both for number in pair))
 
 
