@@ -9,7 +9,6 @@ from copy import deepcopy
 from pathlib import Path
 
 import nbformat
-import numpy as np
 import pytest
 import torch
 from rapidfuzz.distance import OSA
@@ -170,22 +169,6 @@ def test_arguments_that_the_learner_changes_do_no_harm():
     assert "total([3])" in text and "expected  3" in text
 
 
-SAME = [
-    (torch.tensor([1.0, 2.0], requires_grad=True), [1, 2]),
-    (np.float32(0.1), 0.1),
-    ((x for x in (1, 2)), [1, 2]),
-    ((1, (2, 3)), [1, [2, 3]]),
-    ({"a": 0.1 + 0.2}, {"a": 0.3}),
-    (float("nan"), float("nan")),
-]
-OTHER = [
-    (torch.tensor([[1.0, 2.0]]), [1, 2]),
-    ({"a": 1, "b": 2}, {"a": 1}),
-    (1.0, float("nan")),
-    ("ab", ["a", "b"]),
-]
-
-
 def test_an_endless_loop_is_stopped_and_the_readers_own_interrupt_is_not(monkeypatch):
     monkeypatch.setattr(exercises, "SECONDS", 0.3)
 
@@ -207,12 +190,9 @@ def test_what_was_solved_is_kept_and_shown_from_then_on(monkeypatch, tmp_path):
         assert "lesson_02: ■ integer_of □ draw □ dimensions" in printed(exercise, code)
 
 
-def test_values_are_compared_by_what_they_mean():
-    assert all(alike(plain(answer), plain(expected)) for answer, expected in SAME)
-    assert not any(alike(plain(answer), plain(expected)) for answer, expected in OTHER)
-
-
-def test_differences_name_the_shape_or_the_first_place():
+def test_values_are_compared_by_what_they_mean_and_differences_name_the_first_place():
+    assert alike(plain({"a": (x for x in (0.1 + 0.2, float("nan")))}), {"a": [0.3, float("nan")]})
+    assert not alike(1.0, float("nan")) and not alike("ab", ["a", "b"])
     assert difference([[1, 2]], [[1], [2]]) == "shape [1, 2], expected [2, 1]"
     assert difference([[1, 2], [3, 4]], [[1, 2], [3, 5]]) == "at [1][1]: 4, expected 5"
     assert difference({"a"}, {"b"}) == "missing: {'b'}; too many: {'a'}"

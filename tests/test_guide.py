@@ -1,20 +1,19 @@
 """The lecturer's guide: what it names exists, minutes add up, its code runs, figures are ours."""
 
 import importlib
-import math
 import re
 from pathlib import Path
 
 import nbformat
-import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
-from scipy.stats import binomtest
 
 from itekit.results import load_result, our_value
 from itekit.tasks.ltl import check
 from itekit.workers import check_all
 from lessons.exercises import Exercise
+from lessons.rates import newcombe
+from lessons.runs import counts
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 TEXT = (FOLDER / "README.md").read_text(encoding="utf-8")
@@ -115,27 +114,15 @@ def test_ones_own_problems_are_labelled_checked_and_trained_on(tmp_path, monkeyp
     assert space["made"].training.batch_size <= len(space["pairs"]) - 6
 
 
-def newcombe(first, second):
-    (p, low, high), (q, least, most) = (
-        (k / n, *binomtest(k, n).proportion_ci(method="wilson")) for k, n in (first, second)
-    )
-    return p - q - math.hypot(p - low, most - q), p - q + math.hypot(high - p, q - least)
-
-
 def test_the_figures_on_new_propositions_are_those_of_the_data_folder():
-    def new(name):
-        run = load_result(name, "lab", 0)
-        grid, known = run["result"]["generalization"], run["experiment"]["propositions"]
-        return [int(np.sum(grid[key][known:])) for key in ("correct", "samples")]
-
-    ours, theirs = new("ltl/proposed"), new("ltl/alpha-renaming")
+    names = "proposed", "alpha-renaming", "converted", "symbol-invariant"
+    ours, theirs, *others = (counts(load_result(f"ltl/{n}", "lab", 0))["more"] for n in names)
     rates = "proposed has {:.1f} %, alpha-renaming {:.1f} %"
     assert rates.format(*(100 * k / n for k, n in (ours, theirs))) in TEXT
-    low, high = newcombe(theirs, ours)
+    _, low, high = newcombe(*theirs, *ours)
     assert f"ahead by {100 * low:.1f} to {100 * high:.1f} points" in TEXT
-    converted, theirs = new("ltl/converted"), new("ltl/symbol-invariant")
     rates = "*converted* has {:.1f} %, *symbol-invariant* {:.1f} %"
-    assert rates.format(*(100 * k / n for k, n in (converted, theirs))) in TEXT
+    assert rates.format(*(100 * k / n for k, n in others)) in TEXT
 
 
 def test_the_figures_on_copying_are_those_of_the_data_folder():

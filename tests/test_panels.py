@@ -12,8 +12,8 @@ from itekit.tasks.propositional import check, solve
 from itekit.workers import call
 from lessons import panels
 from lessons.lesson_03 import middle_panel
-from lessons.lesson_10 import ChangePanel
-from lessons.lesson_17 import ChoicePanel
+from lessons.lesson_10 import change_panel
+from lessons.lesson_17 import choice_panel
 from lessons.panels import (
     EXAMPLES,
     GREYED,
@@ -63,8 +63,6 @@ def goes_on(panel, box, bad, good, message="✗"):
 def test_trace_explorer_answers_every_control(here):
     panel = TraceExplorer("a U b", "a;{b}")
     assert "✓ every word" in panel.answer.value and panel.picture.outputs
-    panel.trace.value = "a; a & !b; cycle{a}"
-    assert "some words" in panel.answer.value or "no word" in panel.answer.value
     panel.formula.value = "UaXb"
     assert "a U Xb ·" in panel.answer.value and "prefix UaXb" in panel.answer.value
     for pair in EXAMPLES.values():
@@ -150,15 +148,6 @@ def test_assignment_explorer_answers_every_control():
     assert "correct: true under all 2" in text_of(panel)
 
 
-def test_a_random_renaming_changes_the_formula_and_keeps_the_verdict():
-    for formula in ("&ab", "|x!y", "^a=bz"):
-        panel = AssignmentExplorer(formula, f"{formula[1]}1")
-        for _ in range(4):
-            before, verdict = panel.formula.value, text_of(panel).split("verdict")[1].split(":")[0]
-            panel.rename.click()
-            assert panel.formula.value != before and verdict in text_of(panel)
-
-
 def test_assignment_explorer_shows_errors_inside_and_goes_on():
     panel = AssignmentExplorer("&ab", "a1")
     for bad in ("<b>bold</b>", "a & (b", "X a", ""):
@@ -215,7 +204,8 @@ def test_the_scale_follows_the_median_or_the_mean_and_counts_45_degrees_at_most(
 
 
 def test_each_setting_of_the_lesson_chooses_a_way_whose_runs_fit():
-    panel = ChoicePanel()
+    panel = choice_panel()
+    controls = panel.children[:4]
     for values, first in {
         (3, False, False, False): "learned rows",
         (6, False, False, False): "a stream for each symbol",
@@ -225,13 +215,13 @@ def test_each_setting_of_the_lesson_chooses_a_way_whose_runs_fit():
         (float("inf"), False, False, True): "nothing fits",
         (6, True, False, True): "nothing fits",
     }.items():
-        for control, value in zip(panel.controls, values, strict=True):
+        for control, value in zip(controls, values, strict=True):
             control.value = value
         assert re.search("<b>(.+?)</b>", panel.answer.value)[1] == first
     told = text_of(panel)
     assert "once for each symbol" in told and "answers can depend on names" in told
     assert "ready for 3 names" in told
-    panel.controls[0].value = float("inf")  # of each way the run that comes nearest is told
+    controls[0].value = float("inf")  # of each way the run that comes nearest is told
     assert "a random part ready for 200 names" in " ".join(text_of(panel).split())
 
 
@@ -239,10 +229,10 @@ def test_the_panel_of_harmless_changes_asks_every_network_about_every_one():
     network = load_network("ltl/proposed", "lab", 0)
     changes = {"renamed": lambda text: text.translate(str.maketrans("ab", "ba"))}
     changes["!!"] = lambda text, place: text[:place] + "!!" + text[place:]
-    panel = ChangePanel({"ltl/proposed": network}, changes)
-    panel.text.value, panel.place.value = "a & b", 30
-    table = panel.answer.value
-    for text in ("a &amp; b", "b &amp; a", "a &amp; !!b", "<b>proposed</b>", "✓ <code>&amp;"):
-        assert text in table
-    panel.text.value = "a &"
+    panel = change_panel({"ltl/proposed": network}, changes)
+    text, place, *_ = panel.children
+    text.value, place.value = "a & b", 30
+    for part in ("a &amp; b", "b &amp; a", "a &amp; !!b", "<b>proposed</b>", "✓ <code>&amp;"):
+        assert part in panel.answer.value
+    text.value = "a &"
     assert "expected" in wrong(panel)

@@ -31,7 +31,7 @@ from itekit.tasks.verdicts import (
 )
 from itekit.vocabulary import Vocabulary
 from lessons.copies import Copy
-from lessons.figures import attention_table, attention_tree, renaming_groups
+from lessons.figures import attention_heatmap, attention_tree, renaming_groups
 from lessons.panels import Panel, button, error_html, look, typed
 from lessons.subjects import (
     TASKS,
@@ -234,7 +234,7 @@ def attention_figure(
     weights = (weights.mean(0) if head is None else weights[head]).numpy()
     tree, targets = subject.tree(asked), [*question.answer, "end"]
     if tree is None or table:
-        return attention_table(weights, targets, [*asked, "end"])
+        return attention_heatmap(weights, targets, [*asked, "end"])
     return attention_tree(weights, targets, *tree)
 
 

@@ -31,6 +31,13 @@ from itekit.plots.show import (
 )
 from itekit.plots.trees import SHADES, Path, formula_tree, shaded_labels
 
+
+def slider(steps: Sequence[Mapping], name: str, below: int, first: int = 0) -> dict:
+    """A slider that many pixels below a figure; it says its name and where it is."""
+    where = {"pad": {"t": below}, "currentvalue": {"prefix": name}}
+    return {"steps": steps, "active": first, **where}
+
+
 # the copying search (06)
 
 FEATURES = {"f_bn": "f_bn", "f_fn": "f_fn", "adacos": "AdaCos"}
@@ -44,9 +51,7 @@ def features_text(record: Record) -> str:
     return " + ".join(name for key, name in FEATURES.items() if record[key]) or "none"
 
 
-def search_scatter(
-    records: Sequence[Record], *, paper: Sequence[Record] = (), title: str = ""
-) -> go.Figure:
+def search_scatter(records: Sequence[Record], *, paper: Sequence[Record] = ()) -> go.Figure:
     """Edit distance against d_beta: a panel for each combination of features, a colour a method.
 
     Args:
@@ -79,9 +84,8 @@ def search_scatter(
     highest = max(record["edit_distance"] for record in every) or 1.0
     figure.update_yaxes(range=[-0.03 * highest, 1.05 * highest])
     figure.update_yaxes(title_text="mean edit distance", col=1)
-    size = {"width": WIDEST, "height": 165 + 240 * down}
-    margin = {"t": 85 if title else 45, "b": 95}
-    return style(figure, title=title, **size, margin=margin, legend=BELOW | {"entrywidth": 220})
+    size = {"width": WIDEST, "height": 165 + 240 * down, "margin": {"t": 45, "b": 95}}
+    return style(figure, **size, legend=BELOW | {"entrywidth": 220})
 
 
 def _points(
@@ -288,14 +292,13 @@ def attention_tree(
     title = steps[0]["args"][1]["title.text"]
     figure = formula_tree(labels, paths, weights=table[0, :nodes], title=title)
     figure.data[1].textfont.color = shaded_labels(table[0, :nodes], top)
-    slider = {"steps": steps, "pad": {"t": 30}, "ticklen": 4}
-    slider["currentvalue"] = {"prefix": "token of the answer: "}
-    figure.update_layout(coloraxis_cmax=top, sliders=[slider], margin_b=110)
+    below = slider(steps, "token of the answer: ", 30) | {"ticklen": 4}
+    figure.update_layout(coloraxis_cmax=top, sliders=[below], margin_b=110)
     width = max(figure.layout.width, min(WIDEST, 180 + 26 * len(steps)))
     return figure.update_layout(width=width, height=figure.layout.height + 90)
 
 
-def attention_table(weights: Any, targets: Sequence[str], sources: Sequence[str]) -> go.Figure:
+def attention_heatmap(weights: Any, targets: Sequence[str], sources: Sequence[str]) -> go.Figure:
     """All weights [T, S]: a row for each token of the answer, a column for each of the problem."""
     cells = go.Heatmap(
         z=compact(np.asarray(weights, float)),

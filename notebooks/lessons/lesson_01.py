@@ -247,15 +247,14 @@ def _judge_substitute(answer, *arguments):
     return None if same else "another function, whatever its bound variables are called"
 
 
-def _replacement(rng):
-    return random_term(rng, rng.randint(1, 6)), *rng.sample("xyz", 2)
-
-
 CAPTURES = [(("λ", "y", "x"), "x", "y")]
 for a, b, c, d, e in ("abcde", "fghij", "klmno", "pqrst", "uvwza"):  # no name is always fresh
     CAPTURES.append((("λ", "y", ("x", (a, (b, (c, (d, e)))))), "x", "y"))
 check_substitute = Exercise(
-    "substitute", substitute, many(80, _replacement, *CAPTURES), judge=_judge_substitute
+    "substitute",
+    substitute,
+    many(80, lambda rng: (random_term(rng, rng.randint(1, 6)), *rng.sample("xyz", 2)), *CAPTURES),
+    judge=_judge_substitute,
 )
 check_substitute.mistakes = {
     naive: "the new variable is captured: it walks under a λ of its own name. Rename that binder "

@@ -83,7 +83,8 @@ def short_run(
     """A short training of the paper's copying model, with AdaCos or on bare cosines.
 
     The learning rate rises to `peak` over `warmup` steps, by default a fifth of them.
-    Returns the network, what was measured at each step, and the network after a third of them.
+    Returns the network, what was measured at each step, and the network after a third of them:
+    scale, loss, and of the targets mean probability, accuracy, median and mean angle.
     """
     kind = "adacos" if adacos else "cross_entropy"
     base = experiment("copying-5-10/proposed", "paper", seed, loss=kind)
@@ -104,21 +105,22 @@ def short_run(
         loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
-        records.append(measured(network, loss, logits.detach(), targets))
+        s = network.loss.scale.item() if adacos else 1.0
+        cosines = logits.detach().gather(1, targets[:, None])
+        angles = cosines.clamp(-1, 1).acos().rad2deg()
+        records.append(
+            {
+                "scale": s,
+                "loss": loss.item(),
+                "p": (s * logits.detach()).softmax(dim=1).gather(1, targets[:, None]).mean().item(),
+                "accuracy": (logits.argmax(dim=1) == targets).float().mean().item(),
+                "median": angles.median().item(),
+                "mean": angles.mean().item(),
+            }
+        )
         if step == steps // 3 - 1:
             early = copy.deepcopy(network).train(False)
     return network.train(False), records, early
-
-
-def measured(network: Network, loss, logits, targets) -> dict[str, float]:
-    """Scale, loss, and of the targets: mean probability, accuracy, median and mean angle."""
-    logits, targets = logits[targets != 0], targets[targets != 0]
-    s = network.loss.scale.item() if network.experiment.loss == "adacos" else 1.0
-    p = (s * logits).softmax(dim=1).gather(1, targets[:, None]).mean().item()
-    right = (logits.argmax(dim=1) == targets).float().mean().item()
-    angles = logits.gather(1, targets[:, None]).clamp(-1, 1).acos().rad2deg()
-    angles = {"median": angles.median().item(), "mean": angles.mean().item()}
-    return {"scale": s, "loss": loss.item(), "p": p, "accuracy": right, **angles}
 
 
 def run_figure(runs) -> go.Figure:

@@ -14,7 +14,7 @@ from itekit.logic.formulas import parse_prefix
 from itekit.model import rope_factors, rotate
 from itekit.plots import AMOUNTS, COLOURS, colour_bar, style
 from lessons.exercises import Exercise, many, random_formula, random_tensor
-from lessons.panels import Panel, look
+from lessons.panels import Panel, look, small_panel
 
 BASES = (500, 1000, 2000, 5000, *range(10_000, 61_000, 5000), 100_000, 200_000, 500_000, 10**6)
 
@@ -50,21 +50,17 @@ def echo_figure(alike: np.ndarray, weights: Tensor, base: float, trained: int = 
     return style(figure, title=f"base {base:,.0f}", width=840, height=440, margin_t=80)
 
 
-class EchoPanel(Panel):
+def echo_panel(figure: Callable[[float], go.Figure]) -> Panel:
     """Move RoPE's base; `figure` draws what it predicts and what a trained network then does."""
 
-    def __init__(self, figure: Callable[[float], go.Figure]):
-        shape = {"value": 10_000, "continuous_update": False, **look("base", "34em")}
-        options = [(f"{base:,}", base) for base in BASES]
-        self.base = widgets.SelectionSlider(options=options, **shape)
-        self.figure = figure
-        super().__init__([self.base])
-        self.watch(self.base)
+    def work(base: int) -> tuple[str, go.Figure, str]:
+        second = 2 * np.pi * base ** (1 / 8)
+        told = f"The first hand is back after 6.28 positions, the second after {second:.2f}."
+        return f"<p>{told}</p>", figure(base), f"Echoes for the base {base:,.0f}"
 
-    def work(self) -> str:
-        self.draw(self.figure(self.base.value), f"Echoes for the base {self.base.value:,.0f}")
-        second = 2 * np.pi * self.base.value ** (1 / 8)
-        return f"<p>The first hand is back after 6.28 positions, the second after {second:.2f}.</p>"
+    shape = {"value": 10_000, "continuous_update": False, **look("base", "34em")}
+    options = [(f"{base:,}", base) for base in BASES]
+    return small_panel(work, widgets.SelectionSlider(options=options, **shape))
 
 
 def _scores(query, key, mask, power=0.5):

@@ -17,6 +17,7 @@ from itekit.plots.show import BELOW, WIDEST
 from itekit.results import markdown_table, our_value, paper_value
 from lessons.copies import copies
 from lessons.exercises import Exercise, many, random_tensor
+from lessons.figures import slider
 from lessons.lesson_03 import as_it_is, matrix
 from lessons.runs import variant
 
@@ -40,10 +41,10 @@ def heatmaps(results: Mapping[str, dict]) -> None:
     show(figure, alt=f"Mean edit distance by unique characters and length: {', '.join(told)}.")
 
 
-def corners(one: Mapping, known: int = 5, longest: int = 10) -> list[float]:
+def corners(one: Mapping) -> list[float]:
     """Mean edit distance in the four CORNERS of a result's grid; NaN for one without a cell."""
     grid, axis = np.array(one["result"]["grid"], float), np.array(one["result"]["axis"])
-    more, longer = np.meshgrid(axis > known, axis > longest, indexing="ij")
+    more, longer = np.meshgrid(axis > 5, axis > 10, indexing="ij")
     parts = [~more & ~longer, more & ~longer, ~more & longer, more & longer]
     cells = [grid[part & ~np.isnan(grid)] for part in parts]
     return [c.mean() if len(c) else np.nan for c in cells]
@@ -88,14 +89,8 @@ def bases_figure(
     figure.update_xaxes(title_text="offset in characters", dtick=5, range=[-0.7, lacking[-1] + 0.7])
     title = "share of copies; mean cosine"
     figure.update_yaxes(range=[-1.05, 1.1], zeroline=True, title_text=title)
-    slider = {
-        "steps": steps,
-        "active": first,
-        "pad": {"t": 45},
-        "currentvalue": {"prefix": "base "},
-    }
     size = {"width": WIDEST, "height": 520, "margin": {"r": 45, "b": 190}, "legend": BELOW}
-    return style(figure, sliders=[slider], **size)
+    return style(figure, sliders=[slider(steps, "base ", 45, first)], **size)
 
 
 def _edited(rng, string):
@@ -108,8 +103,8 @@ def _edited(rng, string):
     return string
 
 
-def _string(rng, longest=5):
-    return "".join(rng.choices("abcd", k=rng.randint(1, longest)))
+def _string(rng):
+    return "".join(rng.choices("abcd", k=rng.randint(1, 5)))
 
 
 def _mean(distance, strings, copies):

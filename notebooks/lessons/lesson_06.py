@@ -14,7 +14,7 @@ from itekit.random_vectors import METHODS, sampling_set_size
 from itekit.results import markdown_table, paper_value
 from itekit.search import FEATURES, ROWS
 from lessons.exercises import Exercise, many
-from lessons.figures import correlation_bars
+from lessons.figures import correlation_bars, slider
 from lessons.search_tables import FACTORS, KEYS, Record, correlations, pairs
 
 
@@ -64,8 +64,8 @@ def chance_figure(
     figure.add_vrect(**ends, fillcolor=GREY, opacity=0.25, line_width=0, layer="below")
     figure.update_xaxes(title_text="correlation coefficient r", range=[-0.85, 0.85])
     figure.update_yaxes(autorange="reversed")
-    slider = {"steps": steps, "pad": {"t": 50}, "currentvalue": {"prefix": "runs: "}}
-    return style(figure, width=760, height=480, margin={"r": 40, "b": 140}, sliders=[slider])
+    size = {"width": 760, "height": 480, "margin": {"r": 40, "b": 140}}
+    return style(figure, **size, sliders=[slider(steps, "runs: ", 50)])
 
 
 def _two_lists(rng):

@@ -91,10 +91,6 @@ def _fixpoint(f, g, after, greatest=True, until=False):
     return found
 
 
-def _globally(f, after):
-    return _fixpoint(set(), f, after)
-
-
 def _lasso(rng):
     """The successors of the times of a random lasso."""
     length = rng.randint(1, 5)
@@ -108,7 +104,9 @@ def _times_of_f(rng):
 
 LASSOS = ({0, 1, 3, 4}, [1, 2, 3, 4, 3]), ({1, 2}, [1, 2, 0]), ({2}, [1, 2, 1])
 
-check_globally = Exercise("globally", _globally, many(50, _times_of_f, *LASSOS))
+check_globally = Exercise(
+    "globally", lambda f, after: _fixpoint(set(), f, after), many(50, _times_of_f, *LASSOS)
+)
 check_globally.mistakes = {
     lambda f, after: set(f): "that says where f holds now. G f asks for it at all later times.",
     lambda f, after: {t for t in f if f >= {*range(t, len(after))}}: "the word does not end at the "
@@ -132,7 +130,7 @@ check_release = Exercise(
 check_release.mistakes = {
     lambda *a: _fixpoint(*a, greatest=False, until=True): "that is f U g. In f R g it is g that "
     "holds, up to and with the time when f does.",
-    lambda *a: _fixpoint(*a, greatest=False): "f need never come, as long as g holds for ever: "
+    lambda *a: _fixpoint(*a, greatest=False): "f need never come, as long as g holds forever: "
     "that is the greatest fixpoint. Start with all times.",
     lambda f, g, after: _fixpoint(g, f, after, until=True): "g has to hold at the time of f too: "
     "yours is g W f, which asks for g only before it.",

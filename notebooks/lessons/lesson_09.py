@@ -65,11 +65,11 @@ def names_panel(networks: Mapping[str, Network], by_name: Callable, formula: str
     return small_panel(work, typed(formula, "formula", "32em"), chosen)
 
 
-def curves_figure(methods: Sequence[str] = METHODS[:3]) -> go.Figure:
+def curves_figure() -> go.Figure:
     """Held-out tokens right against steps; a colour for each method, dotted with labels by name."""
     figure = go.Figure()
-    for variant in (*methods, "by-name"):
-        method = variant if variant in methods else "proposed"
+    for variant in (*METHODS[:3], "by-name"):
+        method = "proposed" if variant == "by-name" else variant
         records = load_log(f"prop/{variant}", "lab")
         points = {r["step"]: r["validation_accuracy"] for r in records if "validation_loss" in r}
         dash = "solid" if variant == method else "dot"

@@ -1,98 +1,58 @@
-"""Lesson 10: its networks and results, two figures, tables and a panel; and its exercises."""
+"""Lesson 10: heatmaps, differences, and a panel of changes; and its exercises."""
 
 from collections.abc import Callable, Iterable, Mapping
 from html import escape
 
 import ipywidgets as widgets
-import numpy as np
-from IPython.display import Markdown
 from scipy.stats import binomtest
 
 from itekit.datasets.presets import preset
 from itekit.decoding import Solver
-from itekit.experiments import experiment
 from itekit.logic.formulas import parse_prefix
 from itekit.logic.infix import formula_from_text, to_infix
 from itekit.network import Network
 from itekit.plots import rate_heatmaps, show
-from itekit.results import (
-    markdown_table,
-    paper_cell,
-    shipped,
-)
+from itekit.results import shipped
 from itekit.tasks.ltl import check
 from itekit.tasks.verdicts import SOLVED
 from lessons.exercises import Exercise, many
-from lessons.panels import Panel, look, typed
-from lessons.rates import Counts, Difference, newcombe, points, rate_text, wilson
-from lessons.runs import Runs  # noqa: F401 (for the notebook)
+from lessons.panels import Panel, look, small_panel, typed
+from lessons.rates import Counts, Difference, newcombe, points, wilson
+from lessons.runs import Runs, counts, variant
 from lessons.tables import html_table
 
 
-def heatmap_panel(result: dict, title: str = "") -> tuple:
+def heatmap_panel(result: dict) -> tuple:
     """A panel for `plots.rate_heatmaps`: the counts over the grid, and what training held."""
     grid, made = result["result"]["generalization"], result["experiment"]
-    title = title or result["name"].partition("/")[2]
     recipe = preset(made["set"], made["scale"])
     while hasattr(recipe, "source"):  # of a set that is derived from another
         recipe = recipe.source
     longest = max(stratum.high for stratum in recipe.strata)
-    return title, grid["samples"], grid["correct"], made["propositions"], longest
-
-
-def _variant(name: str) -> str:
-    return name.partition("/")[2]
+    return variant(result["name"]), grid["samples"], grid["correct"], made["propositions"], longest
 
 
 # The grid
 
 
-def counts(one: Mapping, key: str = "correct") -> dict[str, tuple[int, int]]:
-    """(right answers, problems) by number of APs, and of those in training and of "more"."""
-    grid = one["result"]["generalization"]
-    right, samples = (np.sum(grid[k], axis=1).tolist() for k in (key, "samples"))
-    family = one["name"].partition("/")[0]  # full-vocabulary, with all APs, is judged alike
-    known = experiment(f"{family}/proposed", one["scale"]).propositions
-    rows = {str(n): both for n, both in enumerate(zip(right, samples, strict=True), 1)}
-    rows["known"] = sum(right[:known]), sum(samples[:known])
-    return rows | {"more": (sum(right[known:]), sum(samples[known:]))}
-
-
 def heatmaps(results: Mapping[str, dict | None], title: str) -> None:
     """Show the paper's figure for the results that there are."""
-    found = {_variant(name): one for name, one in results.items() if one}
+    found = {variant(name): one for name, one in results.items() if one}
     if not found:
         print("no results yet")
         return
     grid = next(iter(found.values()))["result"]["generalization"]
-    panels = [heatmap_panel(one, variant) for variant, one in found.items()]
+    panels = [heatmap_panel(one) for one in found.values()]
     means = {v: one["result"]["generalization"]["mean_correct_samples"] for v, one in found.items()}
-    told = "; ".join(f"{variant} {mean:.0%}" for variant, mean in means.items())
+    told = "; ".join(f"{name} {mean:.0%}" for name, mean in means.items())
     axes = {"lengths": grid["lengths"], "propositions": grid["propositions"]}
     alt = f"Correct answers by number of APs and length: {told} of all problems."
     show(rate_heatmaps(panels, **axes, title=title), alt=alt)
 
 
-def grid_table(results: Mapping[str, dict | None]) -> Markdown:
-    """A row for each network: correct answers with 95 % intervals, and the paper's mean."""
-    head = ["network", "APs of training", "more APs", "more, without vacuous answers"]
-    head, rows = [*head, "mean over cells", "the paper's"], []
-    for name, one in results.items():
-        cells = ["not run yet", *["–"] * 3]
-        if one:
-            right, mean = counts(one), one["result"]["generalization"]["mean_correct_cells"]
-            cells = [rate_text(*right["known"]), rate_text(*right["more"])]
-            cells += [rate_text(*counts(one, "solved")["more"]), f"{mean:.1%}"]
-        theirs = paper_cell(name, "heatmap-mean-correct")
-        rows.append([_variant(name), *cells, "–" if theirs is None else f"{theirs:.1%}"])
-    if name.startswith("prop/"):  # an assignment is never vacuous
-        head, *rows = ([*row[:3], *row[4:]] for row in (head, *rows))
-    return Markdown(markdown_table(tuple(head), rows))
-
-
 def grid_rates(results: Mapping[str, dict | None]) -> dict[str, dict[str, Counts]]:
     """For `show_rates`: right answers with more APs than in training, and with as many."""
-    found = {_variant(name): counts(one) for name, one in results.items() if one}
+    found = {variant(name): counts(one) for name, one in results.items() if one}
     parts = {"more APs than in training": "more", "APs of training": "known"}
     return {v: {text: rows[key] for text, key in parts.items()} for v, rows in found.items()}
 
@@ -100,9 +60,9 @@ def grid_rates(results: Mapping[str, dict | None]) -> dict[str, dict[str, Counts
 # Differences
 
 
-def ahead_by(first: str, second: str, seed: int, row: str = "more") -> Difference:
-    """By how much a run is ahead of another, from the counts of their results."""
-    both = (counts(shipped(name, seed=seed))[row] for name in (first, second))
+def ahead_by(first: str, second: str, seed: int) -> Difference:
+    """By how much a run is ahead of another with more APs than in training, from their counts."""
+    both = (counts(shipped(name, seed=seed))["more"] for name in (first, second))
     return newcombe(*(number for pair in both for number in pair))
 
 
@@ -121,31 +81,27 @@ def solves(formula: str, answer: str) -> bool:
     return check(formula, answer) in SOLVED
 
 
-class ChangePanel(Panel):
+def change_panel(networks: Mapping[str, Network], changes: Mapping[str, Callable]) -> Panel:
     """A formula, harmless changes of it, and what networks answer; a slider moves one change.
 
     The changes are functions of prefix text; "!!" also takes the place of the double negation.
     """
+    solvers = {variant(name): Solver(one, 0, beams=1) for name, one in networks.items()}
 
-    def __init__(self, networks: Mapping[str, Network], changes: Mapping[str, Callable]):
-        self.solvers = {_variant(n): Solver(one, 0, beams=1) for n, one in networks.items()}
-        self.changes, self.text = changes, typed("G (a | X b)", "formula")
-        self.place = widgets.IntSlider(0, 0, 30, **look("!! at token", "30em", "7em"))
-        super().__init__([self.text, self.place])
-        self.watch(self.text, self.place)
-
-    def work(self) -> str:
-        formula = "".join(formula_from_text(self.text.value).core().tokens()).replace("!!", "")
-        place = min(self.place.value, len(formula) - 1)
-        rows = {"as you wrote it": formula}
-        for name, change in self.changes.items():
+    def work(text: str, place: int) -> str:
+        formula = "".join(formula_from_text(text).core().tokens()).replace("!!", "")
+        place, rows = min(place, len(formula) - 1), {"as you wrote it": formula}
+        for name, change in changes.items():
             rows[name] = change(formula, place) if name == "!!" else change(formula)
-        table = [("", "<b>formula</b>", *(f"<b>{name}</b>" for name in self.solvers))]
-        answers = [solver.answers(list(rows.values())) for solver in self.solvers.values()]
+        table = [("", "<b>formula</b>", *(f"<b>{name}</b>" for name in solvers))]
+        answers = [solver.answers(list(rows.values())) for solver in solvers.values()]
         for (name, text), *found in zip(rows.items(), *answers, strict=True):
             marks = (f"{'✓' if solves(text, a) else '✗'} <code>{escape(a)}</code>" for a in found)
             table.append((name, escape(to_infix(parse_prefix(text))), *marks))
         return html_table(table)
+
+    place = widgets.IntSlider(0, 0, 30, **look("!! at token", "30em", "7em"))
+    return small_panel(work, typed("G (a | X b)", "formula"), place)
 
 
 def written_rates(runs: Runs, names: Iterable[str]) -> dict[str, dict[str, Counts]]:

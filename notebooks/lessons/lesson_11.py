@@ -6,7 +6,6 @@ from itertools import product
 import plotly.graph_objects as go
 from IPython.display import Markdown
 from plotly.subplots import make_subplots
-from scipy.stats import binomtest
 
 from itekit.alpha import alpha_covariance
 from itekit.logic.perturbation import perturb, published_perturbation
@@ -15,7 +14,9 @@ from itekit.plots.lines import METHODS
 from itekit.plots.show import look
 from itekit.results import markdown_table, our_rate, paper_cell
 from lessons.exercises import Exercise, many, random_formula
-from lessons.lesson_10 import Runs, newcombe
+from lessons.figures import slider
+from lessons.rates import newcombe, wilson
+from lessons.runs import Runs, counts
 
 NAMES = "abc"
 TASKS = {"ltl": "LTL", "prop": "propositional"}
@@ -31,25 +32,20 @@ def falls_table(runs: Runs, methods: Sequence[str]) -> Markdown:
             ours = our_rate(before, column), our_rate(after, column)
             for rates in ours, [paper_cell(name, column) for name in names]:
                 cells.append(" → ".join("–" if r is None else format(r, form) for r in rates))
-        change = [100 * points for points in newcombe(*_counts(after), *_counts(before))]
+        change = [
+            100 * points for points in newcombe(*counts(after)["test"], *counts(before)["test"])
+        ]
         cells.insert(1, "{:+.1f} ({:+.1f} to {:+.1f})".format(*change).replace("-", "−"))
         rows.append([names[0], *cells])
     head = "right answers", "change in points", "the paper's", "alpha-covariance", "the paper's"
     return Markdown(markdown_table(("drawn → perturbed", *head), rows))
 
 
-def _counts(result: dict) -> tuple[int, int]:
-    """Right answers on the test split, and of how many."""
-    test = result["result"]["test"]
-    return round(test["correct"] * test["samples"]), test["samples"]
-
-
-def bars(counts: Sequence[tuple[float, float]]) -> dict:
+def bars(counts: Sequence[tuple[float, int]]) -> dict:
     """What a trace of bars shows, a bar for (k of n): rates and Wilson's intervals of 95 %."""
-    rates = [k / n for k, n in counts]
-    ends = [binomtest(round(k), round(n)).proportion_ci(method="wilson") for k, n in counts]
-    above = [end.high - rate for end, rate in zip(ends, rates, strict=True)]
-    below = [rate - end.low for end, rate in zip(ends, rates, strict=True)]
+    rates, ends = [k / n for k, n in counts], [wilson(k, n) for k, n in counts]
+    above = [high - rate for (_, high), rate in zip(ends, rates, strict=True)]
+    below = [rate - low for (low, _), rate in zip(ends, rates, strict=True)]
     return {"y": rates, "text": [f"{rate:.0%}" for rate in rates], "above": above, "below": below}
 
 
@@ -69,8 +65,8 @@ def _bar(names: Sequence[str], shown: Mapping) -> go.Bar:
                   textangle=0, error_y=ends if "above" in shown else None)  # fmt: skip
 
 
-def falls_figure(runs: Runs) -> None:
-    """Plain on data as drawn, and three methods on perturbed data: right answers with intervals."""
+def show_falls(runs: Runs) -> None:
+    """Show right answers of plain on data as drawn, and of three methods on perturbed data."""
     methods = "plain", "alpha-renaming", "proposed"
     titles = [f"{task}, {whose}" for task in TASKS.values() for whose in ("ours", "the paper")]
     figure, told = make_subplots(2, 2, subplot_titles=titles, vertical_spacing=0.2), []
@@ -78,7 +74,7 @@ def falls_figure(runs: Runs) -> None:
         names = [f"{task}/plain", *(f"{task}-perturbed/{method}" for method in methods)]
         theirs = [paper_cell(name, "correct") for name in names]
         paper = {"y": theirs, "text": [f"{rate:.0%}" for rate in theirs]}
-        ours = bars([_counts(runs.results(name)[name]) for name in names])
+        ours = bars([counts(runs.results(name)[name])["test"] for name in names])
         for column, shown in enumerate((ours, paper), 1):
             figure.add_trace(_bar(names, shown), row=row, col=column)
             told.append(f"{titles[2 * row + column - 3]}: {', '.join(shown['text'])}")
@@ -90,8 +86,8 @@ def falls_figure(runs: Runs) -> None:
     show(figure, alt=f"Right answers of {trained}. {'; '.join(told)}.")
 
 
-def orders_figure(counts: Mapping[str, Mapping[str, int]], n: int) -> None:
-    """Right answers of n test problems under names in each order; a slider chooses the order."""
+def show_orders(counts: Mapping[str, Mapping[str, int]], n: int) -> None:
+    """Show right answers of n test problems under names in each order, which a slider chooses."""
     steps, names = [], list(next(iter(counts.values())))
     for order, found in counts.items():
         shown = bars([(found[name], n) for name in names])
@@ -100,13 +96,9 @@ def orders_figure(counts: Mapping[str, Mapping[str, int]], n: int) -> None:
         steps.append({"method": "restyle", "label": ", ".join(order), "args": [args]})
         if len(steps) == 1:
             figure = go.Figure(_bar(names, shown))
-    slider = {
-        "steps": steps,
-        "pad": {"t": 60},
-        "currentvalue": {"prefix": "the APs of the label first appear in the order "},
-    }
+    below = slider(steps, "the APs of the label first appear in the order ", 60)
     figure.update_yaxes(range=[0, 1], tickformat=".0%", dtick=0.25, title_text="right answers")
-    style(figure, width=760, height=480, sliders=[slider]).update_layout(margin_b=130)
+    style(figure, width=760, height=480, sliders=[below]).update_layout(margin_b=130)
     texts = {order: [f"{k / n:.0%}" for k in found.values()] for order, found in counts.items()}
     told = "; ".join(f"{order} {', '.join(rates)}" for order, rates in texts.items())
     alt = f"A slider of the order of names. Right answers of {', '.join(names)}: {told}."

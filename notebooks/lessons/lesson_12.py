@@ -15,12 +15,13 @@ from itekit.data import problems
 from itekit.datasets.sets import read_set
 from itekit.decoding import Solver
 from itekit.experiments import experiment
-from itekit.network import Network
 from itekit.plots import COLOURS, SYMBOLS, show, style
 from itekit.plots.show import GREY, GRID
-from itekit.results import load_network, load_result, markdown_table, our_rate, paper_cell, shipped
+from itekit.results import load_result, markdown_table, our_rate, paper_cell, shipped
 from lessons.exercises import Exercise, many, one_by_one, replaced
-from lessons.panels import Panel, look
+from lessons.panels import Panel, look, small_panel
+from lessons.rates import wilson
+from lessons.runs import network
 
 NAMES = "abcd"
 MOST_FORMS = 720
@@ -46,10 +47,8 @@ class Rule:
 
 def trained(name: str, size: str, seed: int) -> Solver:
     """The shipped lab network with its median draw; at smoke size an untrained one."""
-    if size == "smoke":
-        return Solver(Network(experiment(name, size, seed)).eval())
-    draw = load_result(name, "lab", seed)["result"]["median_draw"]
-    return Solver(load_network(name, "lab", seed), draw)
+    draw = 0 if size == "smoke" else load_result(name, "lab", seed)["result"]["median_draw"]
+    return Solver(network(name, size, seed), draw)
 
 
 def with_aps(name: str, size: str, names: Sequence[str], k: int, most: int) -> list[tuple]:
@@ -66,37 +65,33 @@ def scores(solver: Solver, formula: str, label: str, U: torch.Tensor) -> torch.T
     return found.nan_to_num(neginf=0)  # of tokens that never come
 
 
-class FormsPanel(Panel):
+def forms_panel(agreement: Callable[[Sequence[str]], float]) -> Panel:
     """Made-up networks: a letter for each form's answer, and two measures of the letters."""
 
-    def __init__(self, agreement: Callable[[Sequence[str]], float]):
-        self.agreement, wide = agreement, ("34em", "12em")
-        self.forms = widgets.IntSlider(6, 2, MOST_FORMS, **look("forms asked", *wide))
-        self.strays = widgets.IntSlider(50, 0, 100, **look("strays, in %", *wide))
-        self.others = widgets.IntSlider(5, 1, 25, **look("other answers", *wide))
-        sliders = self.forms, self.strays, self.others
-        super().__init__(sliders)
-        self.watch(*sliders)
-
-    def work(self) -> str:
+    def work(forms: int, strays: int, others: int) -> str:
         rng = np.random.default_rng(1)
-        strays = rng.random(MOST_FORMS) < self.strays.value / 100
-        numbers = strays * (1 + (self.others.value * rng.random(MOST_FORMS)).astype(int))
-        answers = [ascii_uppercase[number] for number in numbers[: self.forms.value]]
+        stray = rng.random(MOST_FORMS) < strays / 100
+        numbers = stray * (1 + (others * rng.random(MOST_FORMS)).astype(int))
+        answers = [ascii_uppercase[number] for number in numbers[:forms]]
         colours = [GRID, *(f"{colour}66" for colour in COLOURS[:-1] * 5)]  # pale, A grey
         shade = dict(zip(ascii_uppercase, colours, strict=False))
         box = "display:inline-block;width:1.2em;text-align:center;background:"
         squares = "".join(f'<span style="{box}{shade[one]}">{one}</span>' for one in answers)
         line = f"{len(set(answers))} different answers to {len(answers)} forms: "
         line += f"<b>alpha-covariance {alpha_covariance(answers):.3f}</b>, "
-        line += f"agreement {self.agreement(answers):.3f}"
+        line += f"agreement {agreement(answers):.3f}"
         return f'<p>{line}</p><p style="line-height:1.5;word-break:break-all">{squares}</p>'
 
+    sliders = {"forms asked": (6, 2, MOST_FORMS), "strays, in %": (50, 0, 100)}
+    sliders["other answers"] = 5, 1, 25
+    made = (widgets.IntSlider(*r, **look(name, "34em", "12em")) for name, r in sliders.items())
+    return small_panel(work, *made)
 
-def forms_figure(
+
+def show_forms(
     value: Callable[[int, Callable], float], counts: Sequence[int], measures: Sequence[Callable]
 ) -> None:
-    """One network's measures, `value(count, measure)`, against the number of forms asked."""
+    """Show one network's measures, `value(count, measure)`, against the number of forms asked."""
     figure, title, spoken = go.Figure(), "One network, one set of problems", []
     for colour, symbol, measure in zip(("#000000", GREY), SYMBOLS, measures, strict=False):
         name, y = measure.__name__.replace("_", "-"), [value(count, measure) for count in counts]
@@ -109,22 +104,22 @@ def forms_figure(
     show(figure, alt=f"{title}, {counts[0]} to {counts[-1]} forms: {'; '.join(spoken)}.")
 
 
-def _with_most(mean: float, count: int) -> str:
-    """A mean of values from 0 to 1, and what half of its 95 % interval is at most."""
-    return f"{mean:.3f} ±{1.96 * (mean * (1 - mean) / count) ** 0.5:.2f}"
-
-
 def _covariances(result: dict) -> tuple[str, str]:
     """With the names of training, 3 APs; with more names, the mean over all numbers of APs."""
     found = result["result"]
     inside, beyond = found["alpha_covariance_training"], found["alpha_covariance"]
     row = inside["by_propositions"].get("3")
-    few = _with_most(row["mean"], row["samples"]) if row and inside["vocabulary"] == 3 else "–"
+    few = _value_text(row["mean"], row["samples"]) if row and inside["vocabulary"] == 3 else "–"
     if not beyond or beyond["vocabulary"] != 6:
         return few, "–"
     rows = beyond["by_propositions"].values()
     mean = sum(row["mean"] for row in rows) / len(rows)
-    return few, _with_most(mean, sum(row["samples"] for row in rows))
+    return few, _value_text(mean, sum(row["samples"] for row in rows))
+
+
+def _value_text(mean: float, count: int) -> str:
+    """A mean of values from 0 to 1, and Wilson's interval."""
+    return "{:.3f} ({:.2f} to {:.2f})".format(mean, *wilson(mean * count, count))
 
 
 def covariance_table(*names: str) -> Markdown:

@@ -13,6 +13,7 @@ from itekit.plots import COLOURS, GREY, show, style
 from itekit.plots.lines import METHODS as COLOURED
 from itekit.plots.show import look
 from lessons.exercises import Exercise, many
+from lessons.figures import slider
 
 
 def formulas(made: LogicExperiment) -> tuple[Problems, PairStream]:
@@ -53,21 +54,12 @@ def show_faster_parts(seconds: Mapping[str, float], factors=(1, 2, 4, 16, math.i
         }
         for k in factors
     ]
-    slider = {
-        "active": len(factors) - 1,
-        "steps": steps,
-        "pad": {"t": 50},
-        "currentvalue": {"prefix": "this part faster: "},
-    }
+    below = slider(steps, "this part faster: ", 50, len(factors) - 1)
     figure.update_xaxes(tickformat=".0%", range=[0, 1.02], title_text="time of the whole step")
     figure.update_yaxes(autorange="reversed", ticks="", showgrid=False)
-    style(figure, title="If one part alone were faster", width=800, height=500, sliders=[slider])
+    style(figure, title="If one part alone were faster", width=800, height=500, sliders=[below])
     alt = ", ".join(f"{part} {share:.1%}" for part, share in shares.items())
     show(figure.update_layout(margin_b=140), alt=f"Shares of a training step: {alt}.")
-
-
-def _dual_part(n, m, D, d_beta):
-    return (n + 1) * (D - d_beta)
 
 
 def _vocabulary(rng):
@@ -77,7 +69,7 @@ def _vocabulary(rng):
 
 check_weights = Exercise(
     "weights",
-    lambda *a: {"plain": (a[0] + a[1]) * a[2], "proposed": _dual_part(*a)},
+    lambda n, m, D, d: {"plain": (n + m) * D, "proposed": (n + 1) * (D - d)},
     many(30, _vocabulary),
 )
 check_weights.mistakes = {
@@ -90,16 +82,16 @@ check_weights.mistakes = {
 }
 
 
-def _half(elsewhere, n, D):
-    return max(0, math.ceil(elsewhere / D) - n)
-
-
 def _model(rng):
     D = rng.choice((64, 128, 132))
     return D * rng.randint(20, 5000) + rng.choice((0, 0, 1, D // 2)), rng.randint(3, 14), D
 
 
-check_half = Exercise("half", _half, many(30, _model, (640, 3, 64)))
+check_half = Exercise(
+    "half",
+    lambda elsewhere, n, D: max(0, math.ceil(elsewhere / D) - n),
+    many(30, _model, (640, 3, 64)),
+)
 check_half.mistakes = {
     lambda elsewhere, n, D: math.ceil(elsewhere / D): "the other tokens have rows too.",
     lambda elsewhere, n, D: elsewhere // D - n: "rounded down: with so many tokens the embedding "
@@ -133,11 +125,13 @@ def _tokens(lengths, cached, together=False):
     return sum(T if cached else T * (T + 1) // 2 for T in steps)
 
 
-def _lengths(rng):
-    return [rng.randint(1, 40) for _ in range(rng.randint(1, 4))], rng.random() < 0.5
-
-
-check_tokens_decoded = Exercise("tokens_decoded", _tokens, many(30, _lengths))
+check_tokens_decoded = Exercise(
+    "tokens_decoded",
+    _tokens,
+    many(
+        30, lambda rng: ([rng.randint(1, 40) for _ in range(rng.randint(1, 4))], rng.random() < 0.5)
+    ),
+)
 check_tokens_decoded.mistakes = {
     lambda lengths, cached: _tokens(lengths, True): "without a cache step t runs t tokens through "
     "the layer: 1 + 2 + ... + T.",

@@ -136,8 +136,8 @@ def _held(texts):
     return chances
 
 
-def _given_the_form(texts, letters=10):
-    weights = {text: letters ** -len(text) for text in texts}
+def _given_the_form(texts):
+    weights = {text: 10 ** -len(text) for text in texts}
     return {text: weight / sum(weights.values()) for text, weight in weights.items()}
 
 

@@ -1,29 +1,28 @@
 """Lesson 16: a panel, measurements, two figures and exercises on two ways to forget names."""
 
 import time
+from collections.abc import Callable
 
 import plotly.graph_objects as go
 import torch
-from IPython.display import Markdown
 
 from itekit.alpha import Renaming, used_tokens
 from itekit.data import problems
 from itekit.datasets.sets import read_set
 from itekit.decoding import Solver
 from itekit.evaluation import judge, propositions
-from itekit.experiments import experiment
 from itekit.logic.infix import formula_from_text
 from itekit.network import Network
 from itekit.plots import rates_with_intervals, style
 from itekit.plots.lines import METHODS
 from itekit.plots.show import BELOW, look
 from itekit.random_vectors import seeded
-from itekit.results import load_network, markdown_table, results, shipped
+from itekit.results import shipped
 from itekit.vocabulary import ltl_vocabulary
 from lessons.exercises import Exercise, many, random_formula
-from lessons.lesson_10 import counts
-from lessons.panels import Panel, typed
-from lessons.rates import Counts, rate_text
+from lessons.panels import Panel, small_panel, typed
+from lessons.rates import Counts
+from lessons.runs import counts, network
 from lessons.tables import html_table
 
 NAMES = "abcdef"
@@ -31,34 +30,23 @@ SYMBOLS = (1, 2, 4, 8, 12)  # in the formulas of `costs`
 READY = (6, 20, 60, 200)  # names that LTL networks are ready for
 
 
-class ViewPanel(Panel):
+def view_panel(view: Callable[[str, str, str], str]) -> Panel:
     """A formula, a renaming of it, and the views of its streams beside their names."""
 
-    def __init__(self, view):
-        self.view = view
-        self.text, self.order = typed("a U (b & X c)", "formula"), typed("cab", "a, b, c are")
-        super().__init__([self.text, self.order])
-        self.watch(self.text, self.order)
-
-    def work(self) -> str:
-        formula, order = "".join(formula_from_text(self.text.value).tokens()), self.order.value
+    def work(text: str, order: str) -> str:
+        formula = "".join(formula_from_text(text).tokens())
         used = used_tokens(formula, NAMES)
         if len(set(order)) < len(order) or not set(used) <= set(NAMES[: len(order)]):
             raise ValueError(f"expected a new name for each of {', '.join(used)}, all different")
         renaming = Renaming(dict(zip(NAMES, order, strict=False)))
         rows = [("<b>view</b>", f"<b>in {formula}</b>", f"<b>in {renaming(formula)}</b>")]
         for name in used:
-            view, after = (self.view(r(formula), r(name), NAMES) for r in (Renaming({}), renaming))
-            assert view == after
-            rows.append((f"<code>{view}</code>", f"stream of {name}", f"of {renaming(name)}"))
+            seen, after = (view(r(formula), r(name), NAMES) for r in (Renaming({}), renaming))
+            assert seen == after
+            rows.append((f"<code>{seen}</code>", f"stream of {name}", f"of {renaming(name)}"))
         return html_table(rows)
 
-
-def network(name: str, size: str, seed: int) -> Network:
-    """The shipped lab network; at smoke size an untrained one."""
-    if size == "smoke":
-        return Network(experiment(name, size, seed)).eval()
-    return load_network(name, "lab", seed)
+    return small_panel(work, typed("a U (b & X c)", "formula"), typed("cab", "a, b, c are"))
 
 
 @torch.no_grad()
@@ -124,20 +112,6 @@ def spent(one: dict) -> tuple[int, float]:
     return before[0] + problems, before[1] + trained["seconds"]
 
 
-def ltl_table(*names: str) -> Markdown:
-    """A row for each LTL training that has a result, with 95 % intervals."""
-    rows = []
-    for one in (one for name in names for one in results(f"ltl/{name}", "lab")):
-        test, same = one["result"]["test"], one["result"]["alpha_covariance"]
-        same = [row["mean"] for row in same["by_propositions"].values()] if same else []
-        row = [one["name"].removeprefix("ltl/") + ", again" * (one["seed"] > 0)]
-        row += [f"{spent(one)[0]:,}", rate_text(test["correct"] * test["samples"], test["samples"])]
-        row += [rate_text(*counts(one)["more"]), f"{sum(same) / len(same):.3f}" if same else "–"]
-        rows.append(row)
-    head = ("network", "problems seen", "test split", "more APs", "alpha-covariance")
-    return Markdown(markdown_table(head, rows))
-
-
 def right_by_symbols(networks: dict[str, Network], size: str) -> dict[str, dict[str, Counts]]:
     """For `show_rates`: right answers of the test split by number of symbols, draw 0."""
     pairs = read_set("ltl35", size)["test"][: {"smoke": 20}.get(size, 2000)]
@@ -150,11 +124,6 @@ def right_by_symbols(networks: dict[str, Network], size: str) -> dict[str, dict[
     return found
 
 
-def _grid(name: str) -> Counts:
-    grid = shipped(f"ltl/{name}")["result"]["generalization"]
-    return sum(map(sum, grid["correct"])), sum(map(sum, grid["samples"]))
-
-
 def names_figure() -> go.Figure:
     """Right answers over the whole LTL grid against the number of names."""
     runs = {
@@ -162,7 +131,10 @@ def names_figure() -> go.Figure:
         "alpha-renaming": {n: f"names-{n}-alpha-renaming" for n in READY} | {6: "alpha-renaming"},
         "converted": dict.fromkeys(READY, "converted"),  # its answers do not depend on them
     }
-    rates = {method: {n: _grid(run) for n, run in some.items()} for method, some in runs.items()}
+    rates = {
+        method: {n: counts(shipped(f"ltl/{run}"))["grid"] for n, run in some.items()}
+        for method, some in runs.items()
+    }
     title, x = "LTL: right answers over the whole grid", "N, the names that a network is ready for"
     figure = rates_with_intervals(rates, title=title, x=x, log=True)
     figure.data[0].name = "smallest-set, then names-N"
@@ -178,11 +150,9 @@ def _views(formula):
     ]
 
 
-def _some_formula(rng):
-    return (random_formula(rng, rng.randint(1, 7)),)
-
-
-check_views = Exercise("views", _views, many(40, _some_formula))
+check_views = Exercise(
+    "views", _views, many(40, lambda rng: (random_formula(rng, rng.randint(1, 7)),))
+)
 check_views.mistakes = {
     lambda formula: sorted(_views(formula)): "the views are right, and sorted: asked is the order "
     "in which the formula names its symbols.",
@@ -217,10 +187,6 @@ check_scores.mistakes = {
 }
 
 
-def _same_up_to_names(first, second):
-    return sorted(_views(first)) == sorted(_views(second))
-
-
 def _two_formulas(rng):
     first = random_formula(rng, rng.randint(3, 6))
     names = dict(zip("abc", rng.sample("abc", 3), strict=True))
@@ -234,7 +200,9 @@ def _two_formulas(rng):
 
 PAIRS = [("&ab", "&aa"), ("&ab", "Uab"), ("&ab", "&ba"), ("&aX&b!c", "&aX&b!b")]
 check_same_up_to_names = Exercise(
-    "same_up_to_names", _same_up_to_names, many(60, _two_formulas, *PAIRS)
+    "same_up_to_names",
+    lambda first, second: sorted(_views(first)) == sorted(_views(second)),
+    many(60, _two_formulas, *PAIRS),
 )
 check_same_up_to_names.mistakes = {
     lambda f, g: _views(f)[:1] == _views(g)[:1]: "one stream does not see which of the others are "

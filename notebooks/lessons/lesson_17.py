@@ -7,10 +7,10 @@ import ipywidgets as widgets
 from IPython.display import HTML
 
 from itekit.results import our_rate, paper_cell, shipped
-from lessons.lesson_10 import Runs
 from lessons.lesson_16 import READY, spent
-from lessons.panels import Panel
+from lessons.panels import Panel, look, small_panel
 from lessons.rates import Counts, newcombe, rate_text, show_differences
+from lessons.runs import Runs, counts, variant
 from lessons.tables import html_table
 
 COLUMNS = {"test": "correct", "grid": "heatmap-mean-correct", "more": "beyond"}
@@ -47,10 +47,8 @@ def rate(one: dict, part: str) -> Counts:
 
     Of the grid it is the mean over cells, as the paper's, as if so many of its problems were right.
     """
-    grid, first = one["result"]["generalization"], KNOWN if part == "more" else 0
-    k, n = (sum(map(sum, grid[key][first:])) for key in ("correct", "samples"))
-    n = one["result"]["test"]["samples"] if part == "test" else n
-    return (k if part == "more" else our_rate(one, COLUMNS[part]) * n), n
+    k, n = counts(one)[part]
+    return (our_rate(one, COLUMNS[part]) * n, n) if part == "grid" else (k, n)
 
 
 def show_claims() -> None:
@@ -75,7 +73,7 @@ def redraw_rates(runs: Runs, names: Iterable[str]) -> dict[str, dict[str, Counts
             part, n = one["test"], one["test"]["samples"]["all"]
             first, last = part["solved"]["all"][0] * n, part["solved_beams"]["all"][-1] * n
             row = {"one answer": (round(first), n), "30 tries, three beams each": (round(last), n)}
-            found[name.partition("/")[2]] = row
+            found[variant(name)] = row
     return found
 
 
@@ -136,26 +134,15 @@ def winners_table(*settings: tuple[int, bool, bool, bool]) -> HTML:
     return HTML(html_table(table))
 
 
-class ChoicePanel(Panel):
+def choice_panel() -> Panel:
     """Four questions about a task, and the ways that fit, with what was measured."""
-
-    def __init__(self):
-        look = {"style": {"description_width": "10em"}, "layout": {"width": "36em"}}
-        names = [
-            ("3, those of training", 3),
-            ("6", 6),
-            ("20", 20),
-            ("200", 200),
-            ("any number", inf),
-        ]
-        self.controls = [
-            widgets.Dropdown(options=names, description="names at test time", **look),
-            widgets.Checkbox(description="the same answer under all names", **look),
-            widgets.Checkbox(description="training data with all names", **look),
-            widgets.Checkbox(description="each problem read once", **look),
-        ]
-        super().__init__(self.controls)
-        self.watch(*self.controls)
-
-    def work(self) -> str:
-        return choices(*(control.value for control in self.controls))
+    shape, boxes = ("36em", "10em"), []
+    names = [("3, those of training", 3), ("6", 6), ("20", 20), ("200", 200), ("any number", inf)]
+    for wish in (
+        "the same answer under all names",
+        "training data with all names",
+        "each problem read once",
+    ):
+        boxes.append(widgets.Checkbox(**look(wish, *shape)))
+    number = widgets.Dropdown(options=names, **look("names at test time", *shape))
+    return small_panel(choices, number, *boxes)

@@ -7,14 +7,14 @@ ended when a formula takes too long, so that a panel always answers.
 
 import html
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 
 import ipywidgets as widgets
 import numpy as np
 import plotly.graph_objects as go
 
-from itekit.alpha import Renaming, sample_renamings
+from itekit.alpha import sample_renamings
 from itekit.logic.formulas import LANGUAGES, PROPOSITIONAL, Formula, FormulaError, to_prefix
 from itekit.logic.infix import formula_from_text, to_infix, trace_from_text, trace_to_infix
 from itekit.logic.truth_tables import Assignment, parse_assignment
@@ -134,11 +134,6 @@ def small_panel(work: Callable, *controls: widgets.Widget, rows: Sequence = ()) 
     panel.work = answer
     panel.watch(*controls)
     return panel
-
-
-def renamed_line(renaming: Renaming, names: Iterable[str]) -> str:
-    """HTML: what was renamed to what."""
-    return f"<p>Renamed: {html.escape(', '.join(arrows(renaming, names)))}</p>"
 
 
 # Copying
@@ -290,7 +285,7 @@ class AssignmentExplorer(Panel):
         formula, assignment = renaming.apply_pair(formula, assignment)
         with self.quietly():
             self.formula.value, self.assignment.value = write(formula), assignment.text()
-        return renamed_line(renaming, used) + self.work()
+        return f"<p>Renamed: {html.escape(', '.join(arrows(renaming, used)))}</p>" + self.work()
 
     def work(self) -> str:
         formula = self._read()

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 from IPython.display import Markdown
 
+from itekit.experiments import experiment
 from itekit.files import MissingError
 from itekit.network import Network
 from itekit.results import (
@@ -83,21 +85,49 @@ def _evaluated(runs: Runs, name: str) -> dict:
     return evaluate(_trained(runs, name), progress=False)
 
 
+def network(name: str, size: str, seed: int) -> Network:
+    """The shipped lab network; at smoke size an untrained one."""
+    if size == "smoke":
+        return Network(experiment(name, size, seed)).eval()
+    return load_network(name, "lab", seed)
+
+
 def variant(name: str) -> str:
     """A run's name without its family."""
     return name.partition("/")[2]
 
 
+def counts(one: Mapping, key: str = "correct") -> dict[str, tuple[int, int]]:
+    """(right answers, problems) of the grid: by number of APs, "known" in training or "more", and
+    of all of it; and of the "test" split, where it was counted in this way.
+    """
+    grid = one["result"]["generalization"]
+    right, samples = (np.sum(grid[k], axis=1).tolist() for k in (key, "samples"))
+    family = one["name"].partition("/")[0]  # full-vocabulary, with all APs, is judged alike
+    known = experiment(f"{family}/proposed", one["scale"]).propositions
+    rows = {str(n): both for n, both in enumerate(zip(right, samples, strict=True), 1)}
+    parts = {"grid": slice(None), "known": slice(known), "more": slice(known, None)}
+    rows |= {name: (sum(right[part]), sum(samples[part])) for name, part in parts.items()}
+    test = one["result"]["test"]
+    if key in test:
+        rows["test"] = round(test[key] * test["samples"]), test["samples"]
+    return rows
+
+
 def _cell(one: Mapping, column: str, paper: bool) -> str:
     rate, test = our_rate(one, column), one["result"]["test"]["samples"]
-    if rate is None:
+    part, _, kind = column.partition("-")
+    if part in ("known", "more"):  # of the grid
+        right, n = counts(one, kind or "correct")[part]
+        rate = right / n
+    elif rate is None:
         return "–"
-    known = one["experiment"]["propositions"]
-    beyond = sum(map(sum, one["result"]["generalization"]["samples"][known:]))
+    else:
+        sizes = {"correct": test, "exact": test, "solved": test, "beyond": counts(one)["more"][1]}
+        n = sizes.get(column)
     told = f"{100 * rate:.1f}"
-    if n := {"correct": test, "exact": test, "solved": test, "beyond": beyond}.get(column):
-        low, high = wilson(round(rate * n), n)
-        told += f" ({100 * low:.1f} to {100 * high:.1f})"
+    if n:
+        told += " ({:.1f} to {:.1f})".format(*(100 * end for end in wilson(rate * n, n)))
     theirs = paper_cell(one["name"], column) if paper else None
     return told if theirs is None else f"{told}; paper {100 * theirs:.1f}"
 
@@ -107,8 +137,9 @@ def rates_table(
 ) -> Markdown:
     """A row for each run on logic: its rates in per cent, with Wilson's intervals of 95 %.
 
-    `columns`: what `itekit.results.our_rate` calls a rate, and its heading. With `paper` the
-    paper's figure stands behind ours.
+    `columns`: what `itekit.results.our_rate` calls a rate, and its heading; "known" and "more" are
+    rates over the grid by the APs of training, "more-solved" without vacuous answers. With `paper`
+    the paper's figure is behind ours.
     """
     rows = []
     for one in filter(None, runs):

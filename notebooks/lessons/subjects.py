@@ -29,7 +29,7 @@ from itekit.alpha import (
 from itekit.datasets.sets import read_set
 from itekit.decoding import Solver
 from itekit.evaluation import TEST_SEED
-from itekit.experiments import SCALES, Experiment, experiment
+from itekit.experiments import SCALES, experiment
 from itekit.logic.formulas import LANGUAGES, FormulaError, parse_prefix, to_prefix
 from itekit.logic.infix import formula_from_text, to_infix, trace_to_infix
 from itekit.logic.traces import parse_trace
@@ -63,11 +63,6 @@ def arrows(renaming: Renaming, names: Iterable[str], mark: str = " → ") -> lis
     return [f"{name}{mark}{renaming([name])[0]}" for name in names]
 
 
-def task_of(made: Experiment) -> str:
-    """The task of an experiment: one of TASKS."""
-    return getattr(made, "task", "copying")
-
-
 class Subject:
     """A network in evaluation mode on its task: copying; see `LogicSubject`.
 
@@ -82,7 +77,7 @@ class Subject:
 
     def __init__(self, network: Network):
         self.network, self.experiment = network, network.experiment
-        self.task = task_of(network.experiment)
+        self.task = getattr(network.experiment, "task", "copying")
         self.vocabulary = self.experiment.readable_vocabulary
         self.names = self.experiment.test_vocabulary.interchangeable[0]
         self.readable_names = self.vocabulary.interchangeable[0]
@@ -242,7 +237,8 @@ def shipped_models() -> list[Model]:
         made = experiment(name, scale, seed)
         if checkpoint_path(made).exists():
             label = f"{name}, {scale} size" + f", seed {seed}" * (seed > 0)
-            found.append(Model(label, task_of(made), checkpoint_path(made)))
+            task = getattr(made, "task", "copying")
+            found.append(Model(label, task, checkpoint_path(made)))
     return found
 
 

@@ -209,10 +209,6 @@ class Panel:
         button = self.locator.locator("button", has_text=label).first
         return self.after(lambda: button.press("Space"))
 
-    def slide(self) -> str:
-        """Move the first slider a step to the right."""
-        return self.after(lambda: self.locator.locator(".noUi-handle").first.press("ArrowRight"))
-
     def turn(self, page: str) -> str:
         """Turn to the next of the panel's tabs, by keyboard; it is the one called `page`."""
         chosen = self.locator.locator("[role=tab][aria-selected=true]")

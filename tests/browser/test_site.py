@@ -2,8 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
-from urllib.parse import unquote, urldefrag
 
 import pytest
 from lab import ROOT
@@ -14,8 +12,6 @@ PAGES += [
     path.relative_to(ROOT).with_suffix(".html").as_posix()
     for path in sorted(ROOT.glob("notebooks/**/*.ipynb")) + sorted(ROOT.glob("notebooks/*.md"))
 ]
-LINKS = "[...document.querySelectorAll('a[href]')].map(one => one.href)"
-IDS = "[...document.querySelectorAll('[id]')].map(one => one.id)"
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +19,7 @@ def page(browser):
     command = ["-m", "sphinx", "--quiet", "--fresh-env", "--fail-on-warning", "--conf-dir", "docs"]
     subprocess.run([sys.executable, *command, ".", str(SITE)], cwd=ROOT, check=True)
     with browser.new_page(viewport={"width": 390, "height": 844}) as page:
-        page.asked, page.told, page.linked, page.ids = [], [], set(), {}
+        page.asked, page.told = [], []
         page.on("request", lambda request: page.asked.append(request.url))
         page.on("pageerror", lambda error: page.told.append(str(error)))
         yield page
@@ -37,17 +33,9 @@ def test_a_page_fits_and_loads_nothing_from_elsewhere(page, name):
     assert page.told == [] and all(url.startswith(("file:", "data:")) for url in page.asked)
     figures = page.locator(".plotly-graph-div").count()
     assert page.locator(".plotly-graph-div .main-svg:first-child").count() >= figures
-    page.linked |= set(page.evaluate(LINKS))
-    page.ids[page.url] = set(page.evaluate(IDS))
 
 
-def test_links_lead_somewhere_and_the_tour_answers(page):
-    inside = [urldefrag(link) for link in page.linked if link.startswith("file:")]
-    assert len(inside) > 100
-    for url, anchor in inside:
-        target = Path(unquote(url.removeprefix("file://")))
-        assert target.exists(), url
-        assert not anchor or anchor in page.ids.get(url, {anchor}), (url, anchor)
+def test_the_tour_answers(page):
     page.goto((SITE / "notebooks" / "00_tour.html").as_uri())
     page.get_by_label("string").fill("klmno")
     assert page.locator(".copies [data-answer]").last.get_attribute("data-answer") == "klmno"
