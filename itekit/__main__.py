@@ -254,6 +254,12 @@ def make_parser() -> argparse.ArgumentParser:
     add("--patterns", action="store_true", help="only of the formulas that people wrote (LTL)")
     add("--logit-scale", type=positive, metavar="S", help="search with S × logits; default: 1")
 
+    text = "Do the whole paper: generate, train, evaluate, and fill its tables; or a part of it."
+    add = command("itekit.tasks.paper:paper_command", f"--seed {compute}", "paper", text)
+    about = "experiments, and efficiency, solving-time, search; default: all of the paper"
+    add.add_argument("names", nargs="*", metavar="NAME", help=f"{about}; KEY=VALUE for all of them")
+    add.add_argument("--dry-run", action="store_true", help="say what is done, hours and disk")
+
     add = command(search, f"{compute} --directory --dask").add_argument
     add("--workers", type=count, default=1, help="settings at a time; default: 1")
     add("--only", type=at_least(0), metavar="N", help="at most N settings")
