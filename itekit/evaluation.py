@@ -18,6 +18,7 @@ import math
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -158,15 +159,18 @@ def covariance(
     return {"mean": mean, "mean_text": text, "samples": len(pairs), "formulas": rows}
 
 
-def covariances(solver, pairs: Sequence[Pair], names: Sequence[str], most: int, *how, **more):
+def covariances(
+    solver, pairs: Sequence[Pair], names: Sequence[str], most: int, *how, once=None, **more
+):
     """Number of names, from 2 -> `covariance` of the first problems that hold so many.
 
-    At most `most` of each number; `how`, `more`: as for `covariance`.
+    At most `most` of each number; `how`, `more`: as for `covariance`; `once`: see `evaluate_logic`.
     """
     counts = propositions(pairs, solver.experiment.test_vocabulary.interchangeable[0])
     groups = {k: np.flatnonzero(counts == k)[:most] for k in range(2, len(names) + 1)}
+    once = once or (lambda _, measure: measure())
     return {
-        str(k): covariance(solver, [pairs[i] for i in rows], names, *how, **more)
+        str(k): once(k, partial(covariance, solver, [pairs[i] for i in rows], names, *how, **more))
         for k, rows in groups.items()
         if len(rows)
     }
@@ -262,8 +266,14 @@ def _generalization(network: Network, progress: bool) -> dict:
     return {"generalization": {"set": name} | tables}
 
 
-def _alpha_covariances(network: Network, progress: bool) -> dict:
+def _alpha_covariances(network: Network, progress: bool, once: Callable) -> dict:
     made, result = network.experiment, {"alpha_covariance": None}
+
+    def mean(part: str, count: int, measure: Callable[[], dict]) -> dict:
+        """A row without its formulas."""
+        kept = once(f"{part}-{count}", lambda: measure() | {"formulas": None})
+        return {key: one for key, one in kept.items() if key != "formulas"}
+
     parts = {"alpha_covariance_training": ("35", made.vocabulary)}
     if len(made.readable_vocabulary) > len(made.vocabulary):
         parts["alpha_covariance"] = "-alpha-covariance", made.readable_vocabulary
@@ -271,9 +281,8 @@ def _alpha_covariances(network: Network, progress: bool) -> dict:
         name, names = made.set_name(kind), vocabulary.interchangeable[0]
         pairs = read_set(name, made.scale)["test"]
         solver, _ = choose_solver(network, pairs, vocabulary, progress)
-        rows = covariances(solver, pairs, names, made.renamed, made.variants)
-        for row in rows.values():
-            del row["formulas"]
+        how = pairs, names, made.renamed, made.variants
+        rows = covariances(solver, *how, once=partial(mean, part))
         about = {"set": name, "vocabulary": len(names), "variants": made.variants}
         result[part] = about | {"by_propositions": rows}
     return result
@@ -286,19 +295,26 @@ def evaluate_logic(network: Network, keep: Path | None = None, progress: bool = 
     counts over the grid, of problems of the larger vocabulary; "alpha_covariance_training" and
     "alpha_covariance", by number of propositions, in the vocabulary of training and in the larger
     one (None for ordinary embeddings, which have the one of training alone). In the folder `keep`
-    finished parts are kept, so that an interrupted evaluation goes on from there.
+    finished parts are kept, also each number of propositions, so that an interrupted evaluation
+    goes on from there.
     """
     weights = sum(tensor.double().sum().item() for tensor in network.state_dict().values())
     of = json.dumps([network.experiment.to_json(), weights])  # what a finished part is of
-    result = {}
-    for part in (_test, _generalization, _alpha_covariances):
-        path = keep and Path(keep) / f"evaluation{part.__name__.replace('_', '-', 1)}.json"
+
+    def once(part: str, measure: Callable[[], dict]) -> dict:
+        """What a part measures, or what was kept of it."""
+        path = keep and Path(keep) / f"evaluation-{part}.json"
         kept = read_json(path, dict) if path and path.exists() else {}
         if kept.get("of") != of:
-            kept = {"of": of, "part": part(network, progress)}
+            kept = {"of": of, "part": measure()}
             if path:
                 write_json(path, kept)
-        result |= kept["part"]
+        return kept["part"]
+
+    result = {}
+    for part in (_test, _generalization, _alpha_covariances):
+        how = (network, progress, once) if part is _alpha_covariances else (network, progress)
+        result |= once(part.__name__[1:], partial(part, *how))
     return result
 
 

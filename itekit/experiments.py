@@ -12,7 +12,7 @@ import typing
 from dataclasses import dataclass, field, replace
 
 from itekit.embeddings import EmbeddingConfig
-from itekit.files import SCALES, nearest, resolve_scale  # noqa: F401 (two for its callers)
+from itekit.files import SCALES, nearest, resolve_scale, typed  # noqa: F401 (two for callers)
 from itekit.logic.formulas import ARITY
 from itekit.model import ModelConfig
 from itekit.tasks.copying import CopyingData, EvaluationGrid
@@ -177,28 +177,8 @@ class Experiment:
 
     @classmethod
     def from_json(cls, value: dict) -> typing.Self:
-        """Rebuild an experiment; ValueError for an unknown or missing setting."""
-        return _rebuild(cls, value)
-
-
-def _rebuild(kind: type, value: dict):
-    hints, settings = typing.get_type_hints(kind), {}
-    fields = {f.name: f for f in dataclasses.fields(kind)}
-    if not isinstance(value, dict):
-        raise ValueError(f"{kind.__name__} needs its settings, found {value!r}")
-    if unknown := sorted(set(value) - set(fields), key=repr):
-        raise ValueError(f"{kind.__name__} has no setting {unknown[0]!r}")
-    for name, f in fields.items():
-        if name in value:
-            hint, found = hints[name], value[name]
-            nested = dataclasses.is_dataclass(hint)
-            settings[name] = _rebuild(hint, found) if nested else found
-            fits = type(found) is hint or (hint is float and type(found) is int)
-            if hint in (int, float, str, bool) and not fits:
-                raise ValueError(f"{kind.__name__}.{name} must be {hint.__name__}, found {found!r}")
-        elif f.default is f.default_factory is dataclasses.MISSING:
-            raise ValueError(f"{kind.__name__} needs the setting {name!r}")
-    return kind(**settings)
+        """Rebuild an experiment; ValueError for an unknown, missing or wrong setting."""
+        return typed(cls, value)
 
 
 @dataclass(frozen=True)
@@ -312,7 +292,7 @@ class LogicExperiment(Experiment):
 
 def from_json(value: dict) -> CopyingExperiment | LogicExperiment:
     """Rebuild an experiment of the kit's tasks; ValueError for a wrong setting."""
-    logic = isinstance(value, dict) and value.get("task") in PREFIXES
+    logic = isinstance(value, dict) and value.get("task") in tuple(PREFIXES)
     if isinstance(value, dict) and not logic and "data" not in value:
         raise ValueError("settings of another task: give its experiment")
     return (LogicExperiment if logic else CopyingExperiment).from_json(value)

@@ -1,9 +1,10 @@
-"""Files that are whole or not there, logs, where things are, and sizes.
+"""Files that are whole or not there, what they hold by its types, where things are, and sizes.
 
 Everything is written beside its final name, synced, then renamed.
 """
 
 import contextlib
+import dataclasses
 import difflib
 import errno
 import glob
@@ -15,6 +16,8 @@ import re
 import sys
 import tempfile
 import time
+import types
+import typing
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +28,7 @@ LOG = "log.jsonl"
 SCALES = ("smoke", "lab", "paper")  # seconds; minutes on two CPU cores; the paper's own size
 LOCK = ".lock"  # in a folder in which only one process may write
 STALE = 3600  # seconds after which a temporary file must be a killed run's
+LARGEST = {int: 2**63, float: 1e300}  # numbers of a file are smaller
 
 # What comes with the kit is in data/ beside the package; an installed one carries the small files.
 # Runs go to ITEKIT_HOME, else to the checkout, else (installed) to the working folder; an installed
@@ -138,13 +142,27 @@ def locked(directory: Path):
         lock.release()
 
 
-def read_log(directory: Path) -> list[dict]:
+class Record(typing.TypedDict, total=False):
+    """A record of a run's log; "loss" is the mean since the record before.
+
+    "scale" where the loss has one; what begins with "validation" at a validation, the distance for
+    copying (of strings of the evaluation grid's greatest length).
+    """
+
+    step: typing.Required[int]
+    loss: float
+    learning_rate: float
+    tokens_per_second: float
+    scale: float
+    validation_loss: float
+    validation_accuracy: float
+    validation_edit_distance: float
+
+
+def read_log(directory: Path) -> list[Record]:
     """The records of a run's log.jsonl, none if there is no such file; ValueError if damaged.
 
-    A record has "step", "loss" (the mean since the record before), "learning_rate",
-    "tokens_per_second", with AdaCos "scale", and at validation "validation_loss",
-    "validation_accuracy" and, for copying, "validation_edit_distance" (of strings of the
-    evaluation grid's greatest length). A half-written last line is left out.
+    A half-written last line is left out.
     """
     path, records = Path(directory) / LOG, []
     if not path.exists():
@@ -152,10 +170,66 @@ def read_log(directory: Path) -> list[dict]:
     text = path.read_text(encoding="utf-8", errors="replace")
     for number, line in enumerate(text.split("\n")[:-1], 1):
         try:
-            records.append({"step": json.loads(line)["step"]} | json.loads(line))
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise ValueError(f"{path}, line {number}: damaged record ({error!r})") from None
+            records.append(typed(Record, json.loads(line)))
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path}, line {number}: damaged record ({error})") from None
     return records
+
+
+def typed(kind, value, name: str = ""):
+    """A value of JSON as a `kind`, checked all the way down.
+
+    A dataclass is built from its settings, and has no others; a TypedDict may have more entries
+    than it names. Whole numbers pass for floats. What is neither of these, nor a list, a tuple, a
+    dict, a union or a plain type, stays as it is.
+
+    Raises:
+        ValueError: it names the setting, such as "ModelConfig.layers", what was expected and what
+            was found.
+    """
+    name = name or getattr(kind, "__name__", str(kind))
+    origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if typing.is_typeddict(kind) or dataclasses.is_dataclass(kind):
+        return _settings(kind, value, name)
+    if origin in (types.UnionType, typing.Union):
+        for part in parts:
+            with contextlib.suppress(ValueError):
+                return typed(part, value, name)
+    elif origin is dict and isinstance(value, dict):
+        return {key: typed(parts[1], one, f"{name}[{key!r}]") for key, one in value.items()}
+    elif (plain := origin or kind) in (list, tuple) and isinstance(value, list | tuple):
+        if plain is list or ... in parts or not parts:
+            parts = [*parts, typing.Any][:1] * len(value)
+        if len(parts) == len(value):
+            items = enumerate(zip(parts, value, strict=True))
+            return plain(typed(part, one, f"{name}[{i}]") for i, (part, one) in items)
+    elif kind in LARGEST:
+        if type(value) in (int, kind) and abs(value) < LARGEST[kind]:
+            return value
+    elif plain not in (str, bool, list, tuple, dict, type(None)) or type(value) is kind:
+        return value
+    said = getattr(kind, "__name__", "") if origin is None else str(kind)
+    raise ValueError(f"{name} must be {said}, found {repr(value)[:200]}")
+
+
+def _settings(kind, value, name: str):
+    """A dataclass or a TypedDict of a JSON object."""
+    if not isinstance(value, dict):
+        raise ValueError(f"{name} needs its settings, found {repr(value)[:200]}")
+    hints, needed = typing.get_type_hints(kind), getattr(kind, "__required_keys__", ())
+    if dataclasses.is_dataclass(kind):
+        fields, none = dataclasses.fields(kind), dataclasses.MISSING
+        hints = {field.name: hints[field.name] for field in fields}
+        needed = [f.name for f in fields if f.default is f.default_factory is none]
+        if unknown := sorted(value.keys() - hints.keys(), key=repr):
+            raise ValueError(f"{name} has no setting {unknown[0]!r}")
+    if missing := sorted(set(needed) - value.keys()):
+        raise ValueError(f"{name} needs the setting {missing[0]!r}")
+    found = {}
+    for key in (key for key in hints if key in value):
+        inner = "" if dataclasses.is_dataclass(hints[key]) else f"{name}.{key}"
+        found[key] = typed(hints[key], value[key], inner)
+    return kind(**found) if dataclasses.is_dataclass(kind) else value | found
 
 
 def provenance(device="cpu", packages: Iterable[str] = ("itekit", "torch", "numpy")) -> dict:

@@ -8,6 +8,7 @@ Shape letters: B batch, T target length, V vocabulary, D model.
 """
 
 import json
+import typing
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from torch import Tensor, nn
 
 from itekit.data import Batch
 from itekit.experiments import CopyingExperiment, Experiment, from_json
-from itekit.files import atomic_path
+from itekit.files import atomic_path, typed
 from itekit.losses import make_loss
 from itekit.model import Transformer
 from itekit.random_vectors import seeded
@@ -210,16 +211,51 @@ def check_tensors(path: Path, expected: dict, found: dict) -> None:
             raise CheckpointError(f"{path}: tensor {name}: expected finite numbers, found others")
 
 
+class Trained(typing.TypedDict, total=False):
+    """What is known of a training."""
+
+    steps: int
+    seconds: float
+    hardware: str
+    partial: bool
+
+
+class Interval(typing.TypedDict):
+    """What the next record of the log is about."""
+
+    loss: float
+    tokens: float
+    seconds: float
+
+
+class Metadata(typing.TypedDict, total=False):
+    """What a checkpoint says: of a finished run `trained`, of one in progress where it stands."""
+
+    experiment: typing.Required[dict]
+    trained: Trained
+    step: int
+    seconds: float
+    executed: list[dict]
+    interval: Interval
+
+
 def read_settings(path: Path, metadata: dict, expected: Experiment | None) -> Experiment:
-    """The experiment to rebuild a checkpoint by: `expected` if the weights are of such a run."""
+    """The experiment to rebuild a checkpoint by: `expected` if the weights are of such a run.
+
+    CheckpointError names what else the metadata say that cannot be.
+    """
     try:
-        found = metadata["experiment"]
-        if expected is None:
-            return from_json(found)
-        of_its_kind = set(found) <= set(expected.to_json())
+        found = typed(Metadata, metadata)["experiment"]
+        of_its_kind = expected and set(found) <= set(expected.to_json())
         saved = type(expected).from_json(found) if of_its_kind else from_json(found)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CheckpointError(f"{path}: no readable settings ({error!r})") from error
+        steps = saved.training.steps
+        step = metadata.get("step", 0)
+        if not 0 <= step <= steps or ("step" in metadata and "seconds" not in metadata):
+            raise ValueError(f"expected a step of 0 to {steps}, and seconds, found step {step}")
+    except ValueError as error:
+        raise CheckpointError(f"{path}: no readable settings ({error})") from error
+    if expected is None:
+        return saved
     wanted, saved = _flat(expected.to_json()), _flat(saved.to_json())
     for name in wanted:
         if wanted[name] != saved.get(name) and name.split(".")[0] not in expected.EVALUATION:

@@ -35,6 +35,7 @@ import json
 import os
 import re
 import sys
+import tempfile
 import tomllib
 import uuid
 from collections import Counter
@@ -157,9 +158,11 @@ def run_notebook(
     """Execute a notebook in its own folder and write the executed copy to `output`.
 
     A run that fails or is interrupted leaves what it had as `NAME.failed.ipynb`; RuntimeError names
-    the cell. ValueError before the start: a wrong parameter or scale; a file that is no notebook.
+    the cell. ValueError before the start: a wrong parameter or scale; a file that is no notebook;
+    a kernel that is not installed.
     """
     import papermill
+    from jupyter_client.kernelspec import NoSuchKernel
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from papermill.exceptions import PapermillExecutionError
     from traitlets.config import Config
@@ -169,7 +172,9 @@ def run_notebook(
         raise ValueError(f"expected two files that end in .ipynb, found {path} and {output}")
     check_parameters(path, parameters or {})
     output.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = output.with_name(f".{output.stem}.{os.getpid()}.partial.ipynb")
+    descriptor, name = tempfile.mkstemp(".partial.ipynb", f".{output.stem}.", output.parent)
+    os.close(descriptor)  # a name that cannot be foreseen: no link that lies there is followed
+    unfinished = Path(name)
     failed = output.with_name(f"{output.stem}.failed.ipynb")
     options = {"execution_timeout": cell_timeout, "progress_bar": progress, "cwd": path.parent}
     options |= {"config": Config(KernelManager=private_sockets())}
@@ -177,9 +182,12 @@ def run_notebook(
     try:
         with naming_full_disk(output):
             papermill.execute_notebook(path, unfinished, parameters or {}, **options)
-        os.replace(unfinished, output)
+        _publish(unfinished, output)
         failed.unlink(missing_ok=True)
         return output
+    except NoSuchKernel as error:
+        unfinished.unlink(missing_ok=True)
+        raise ValueError(f"{path.name}: its kernel {error.name!r} is not installed here") from error
     except (PapermillExecutionError, CellTimeoutError, DeadKernelError) as error:
         said = f"{type(error).__name__}: {str(error).splitlines()[0]}"
         if isinstance(error, PapermillExecutionError):
@@ -189,8 +197,14 @@ def run_notebook(
         said = f"code cell [{started}] failed with {said}. What ran is in {failed}"
         raise RuntimeError(f"{path.name}: {said}") from error
     finally:
-        if unfinished.exists():
-            os.replace(unfinished, failed)
+        if unfinished.exists() and unfinished.stat().st_size:
+            _publish(unfinished, failed)
+        unfinished.unlink(missing_ok=True)
+
+
+def _publish(unfinished: Path, path: Path) -> None:
+    os.chmod(unfinished, 0o644)  # temporary files can be read by their owner alone
+    os.replace(unfinished, path)
 
 
 def tidy(notebook, resources):
@@ -328,7 +342,8 @@ def read_list(path: str | Path, folder: str | Path) -> list[Run]:
 
 def _runs(table: dict, folder: Path) -> Iterator[tuple[str, Path, dict]]:
     """Name, notebook and parameters of each run of one table."""
-    if not all(isinstance(value, KEYS.get(key, ())) for key, value in dict(table).items()):
+    good = isinstance(table, dict)
+    if not (good and all(isinstance(one, KEYS.get(key, ())) for key, one in table.items())):
         raise ValueError(f"found {table}; expected texts and tables named {', '.join(KEYS)}")
     notebook = Path(os.path.abspath(folder / table.get("notebook", "?")))
     known, grid = known_parameters(notebook), table.get("grid", {})
@@ -371,10 +386,15 @@ def _cells(notebook: dict) -> list[tuple[str, str]]:
     ]
 
 
+def set_threads(count: int | None) -> None:
+    """How many threads kernels have: `count`, else as OMP_NUM_THREADS says, else one."""
+    if count or not os.environ.get(THREADS):
+        os.environ[THREADS] = str(count or 1)
+
+
 def execute(run: Run, threads: int | None = None, cell_timeout: float | None = None) -> None:
     """Run one notebook; errors as of `run_notebook`."""
-    if threads:
-        os.environ[THREADS] = str(threads)  # the kernel's too
+    set_threads(threads)
     run_notebook(run.notebook, run.output, run.parameters, cell_timeout, progress=False)
 
 
@@ -404,24 +424,15 @@ def planned(runs: Sequence[Run]) -> dict[str, tuple]:
 
 
 def batch_command(arguments) -> int:
-    """`python -m itekit batch`: run a list of notebooks; 1 if any of them failed, else 0.
-
-    Threads of each run: by default as OMP_NUM_THREADS says, else the cores divided by the workers;
-    on a cluster as its workers have it.
-    """
+    """`python -m itekit batch`: run a list of notebooks; 1 if any of them failed, else 0."""
     folder = arguments.output or FOLDER / Path(arguments.list).stem
-    runs, threads = read_list(arguments.list, folder), arguments.threads
+    runs = read_list(arguments.list, folder)
     if arguments.dry_run:
         ends = planned(runs)
     else:
-        if not (arguments.dask or threads or os.environ.get(THREADS)):
-            threads = max(1, workers.cores() // arguments.workers)
-        options = {"threads": threads, "cell_timeout": arguments.cell_timeout}
-        with (
-            workers.cluster(arguments.dask)
-            if arguments.dask
-            else contextlib.nullcontext() as client
-        ):
+        options = {"threads": arguments.threads, "cell_timeout": arguments.cell_timeout}
+        cluster = workers.cluster(arguments.dask) if arguments.dask else contextlib.nullcontext()
+        with cluster as client:
             ends = run_all(runs, arguments.workers, client, **options)
     width = max(map(len, ends))
     for name, end in [("run", ("", "minutes", "where it failed")), *ends.items()]:

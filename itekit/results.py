@@ -7,6 +7,7 @@ stands in a table the key ROW/COLUMN. Rates are 0 to 1.
 
 import functools
 import time
+import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,17 +29,73 @@ from itekit.files import (
     RESULTS,
     RUNS,
     MissingError,
+    Record,
     inside,
     nearest,
     provenance,
     read_json,
+    resolve_scale,
     there,
+    typed,
     write_json,
 )
+from itekit.network import Trained
 from itekit.training import FINISHED, Network, Trainer, read_log
 
 CHECKPOINTS, PAPER = RESULTS.parent / "checkpoints", DATA / "paper.json"
 LOG_RECORDS = 200
+
+
+class Result(typing.TypedDict):
+    """What a file of results has; "result" is as `evaluate` gives it."""
+
+    name: str
+    scale: str
+    seed: int
+    result: dict
+    experiment: dict
+    trained: Trained
+    evaluated: dict
+
+
+# What is read of "result", by task.
+
+
+class _Copying(typing.TypedDict):
+    axis: list[int]
+    grid: list[list[float | None]]
+    mean_edit_distance: float
+    mean_within_training_characters: float | None
+
+
+class _Rates(typing.TypedDict):
+    samples: int
+    correct: float
+    exact: float
+    solved: typing.NotRequired[float]
+
+
+class _Grid(typing.TypedDict):  # a row for each number of propositions
+    propositions: list[int]
+    lengths: list[int]
+    samples: list[list[int]]
+    correct: list[list[int]]
+    mean_correct_cells: float
+
+
+class _Mean(typing.TypedDict):
+    mean: float
+
+
+class _Covariances(typing.TypedDict):
+    by_propositions: dict[str, _Mean]
+
+
+class _Logic(typing.TypedDict):
+    test: _Rates
+    generalization: _Grid
+    alpha_covariance_training: _Covariances
+    alpha_covariance: _Covariances | None
 
 
 def checkpoint_path(made: Experiment) -> Path:
@@ -143,10 +200,11 @@ def save_result(result: dict, directory: Path = RESULTS, suffix: str = "") -> Pa
     return path
 
 
-def load_log(name: str, scale: str | None = None, seed: int = 0) -> list[dict]:
+def load_log(name: str, scale: str | None = None, seed: int = 0) -> list[Record]:
     """The thinned training log of a shipped run; errors as in `load_result`."""
     made = experiment(name, scale, seed)
-    return read_json(_there(RESULTS / f"{made.run}.log.json", made, "train --publish"), list)
+    path = _there(RESULTS / f"{made.run}.log.json", made, "train --publish")
+    return typed(list[Record], read_json(path, list), path.name)
 
 
 def load_redraw(name: str, scale: str | None = None, seed: int = 0, suffix: str = "redraw") -> dict:
@@ -162,12 +220,24 @@ def load_result(name: str, scale: str | None = None, seed: int = 0, **evaluated)
     MissingError if there is none, ValueError if the file is damaged.
     """
     made = experiment(name, scale, seed, **evaluated)
-    result = read_json(path := _there(RESULTS / f"{made.slug}.json", made, "evaluate"), dict)
+    path = _there(RESULTS / f"{made.slug}.json", made, "evaluate")
     try:
-        if "grid" in result["result"]:
-            result["result"]["grid"] = np.array(result["result"]["grid"], dtype=float)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path}: expected a result of itekit ({error!r})") from None
+        result = typed(Result, read_json(path, dict))
+        if (found := from_json(result["experiment"]).slug) != made.slug:
+            raise ValueError(f"expected settings of {made.slug}, found those of {found}")
+        logic = isinstance(made, LogicExperiment)
+        found = typed(_Logic if logic else _Copying, result["result"], "result")
+        if logic:
+            grid = found["generalization"]
+            shape, tables = (grid["propositions"], grid["lengths"]), ("samples", "correct")
+        else:
+            grid, shape, tables = found, (found["axis"], made.grid.axis), ("grid",)
+            found["grid"] = np.array(found["grid"], dtype=float)
+        if {np.shape(grid[name]) for name in tables} - {tuple(map(len, shape))}:
+            raise ValueError(f"expected {len(shape[0])} rows of {len(shape[1])} numbers")
+        result["result"] = found
+    except ValueError as error:
+        raise ValueError(f"{path}: not a result of itekit: {error}") from None
     return result
 
 
@@ -258,8 +328,10 @@ def our_value(result: dict) -> float:
     """The mean edit distance to compare with the paper's: for ordinary embeddings over the cells
     whose characters it was trained on; over the others its answer is empty.
     """
-    within = result["experiment"]["embedding"]["kind"] == "learned"
-    return result["result"]["mean_within_training_characters" if within else "mean_edit_distance"]
+    found = result["result"]
+    within = found["mean_within_training_characters"]
+    learned = result["experiment"]["embedding"]["kind"] == "learned"
+    return within if learned and within is not None else found["mean_edit_distance"]
 
 
 def our_rate(result: dict, column: str) -> float | None:
@@ -278,14 +350,39 @@ def our_rate(result: dict, column: str) -> float | None:
         known = result["experiment"]["propositions"]
         samples, correct = (sum(map(sum, grid[key][known:])) for key in ("samples", "correct"))
         return correct / samples if samples else None
-    cells = found["alpha_covariance_training"]["by_propositions"]
-    return cells[column[-1]]["mean"] if column[-1] in cells else None
+    if not column.startswith("alpha-covariance-"):
+        return None
+    count, _, more = column.removeprefix("alpha-covariance-").partition("-of-")
+    cells = found["alpha_covariance" if more else "alpha_covariance_training"] or {}
+    return cells.get("by_propositions", {}).get(count, {}).get("mean")
+
+
+def paper_rows(names: Sequence[str], scale: str | None = None, seed: int = 0) -> str:
+    """A Markdown table: each figure that the paper has of some experiments, ours beside it."""
+    rows = []
+    for name in names:
+        result = shipped(name, resolve_scale(scale), seed)
+        for key, figure in _paper()[1].items() if result else ():
+            column = key.removeprefix(f"{name}/")
+            if key == name:
+                ours = f"{our_value(result):.2f}"
+            elif column == "training-minutes" and column != key:
+                ours = f"{result['trained'].get('seconds', 0) / 60:.0f}"
+            elif column == key or (rate := our_rate(result, column)) is None:
+                continue
+            else:
+                ours = f"{100 * rate:.2f}"
+            rows.append([name, column if column != key else figure["unit"], ours, figure["value"]])
+    return markdown_table(
+        ("experiment", "figure", "ours", "the paper's"), [map(str, r) for r in rows]
+    )
 
 
 def run_line(result: dict) -> str:
     """One line: which run it is and how long it took; for copying its figure and the paper's."""
     trained, name, made = result["trained"], result["name"], result["experiment"]
-    line = f"{name}, {result['scale']} size, seed {result['seed']}: {trained['steps']:,} steps"
+    line = f"{name}, {result['scale']} size, seed {result['seed']}: "
+    line += f"{trained.get('steps', 0):,} steps"
     line += " (unfinished)" if trained.get("partial") else ""
     if "seconds" in trained:
         line += f" in {trained['seconds'] / 60:.0f} minutes on {trained.get('hardware', '?')}"

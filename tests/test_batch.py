@@ -85,6 +85,7 @@ def test_a_grid_gives_every_combination_and_paths_are_seen_from_the_list(tmp_pat
     [
         ("[[run]", "not TOML: .*line 1"),
         ("run = [3]", "run 1: "),
+        ('run = [[["notebook", "n.ipynb"]]]', r"run 1: found .*'notebook'"),
         (NOTEBOOK + "[other]", "expected tables .* nothing else"),
         (NOTEBOOK + "[[run]]\nseed = 3", "run 2: found .*'seed'"),
         (NOTEBOOK + "grid = { seed = 3 }", "run 1: grid: seed is 3; expected a list"),

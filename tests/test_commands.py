@@ -2,6 +2,7 @@
 
 import errno
 import json
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -31,10 +32,15 @@ def ended(capsys, *words: str) -> tuple[int, str]:
         (f"train {COPYING} --scale huge", "scale is 'huge'; expected one of"),
         (f"train {COPYING} --seed -1", "--seed: invalid int >= 0 value: '-1'"),
         (f"train {COPYING} --device tpu", "--device tpu: "),
+        (f"train {COPYING} --device mps", "--device mps: expected cpu or cuda"),
         (f"evaluate {COPYING} --rope-base nan", "--rope-base: invalid float >= 1 value: 'nan'"),
         (f"evaluate {COPYING} search=best --scale paper", "unknown search 'best'"),
         (f"train {COPYING} training.step=5", "try training.steps"),
         (f"train {COPYING} steps", "argument KEY=VALUE: invalid KEY=VALUE value: 'steps'"),
+        (f"train {COPYING} --seed 1 steps", "argument KEY=VALUE: invalid KEY=VALUE value: 'steps'"),
+        (f"train {COPYING} --seed 1 loss=leaned", "unknown loss 'leaned': expected one of adacos"),
+        (f"train {COPYING} --scael lab", "unrecognized arguments: --scael lab"),
+        ("sets loss=adacos", "unrecognized arguments: loss=adacos"),
         (f"evaluate {COPYING} --scale paper --checkpoint Makefile", "Makefile"),
         (f"evaluate {COPYING} --scale paper --seed 77", "make it: python -m itekit train"),
         ("generate", "one of the arguments name --from-manifest is required"),
@@ -46,6 +52,31 @@ def ended(capsys, *words: str) -> tuple[int, str]:
 def test_bad_input_ends_with_code_2_and_a_clear_line(command, message, capsys):
     code, said = ended(capsys, *command.split())
     assert code == 2 and message in said
+
+
+def test_settings_may_stand_anywhere_behind_the_name(tmp_path, monkeypatch):
+    """And one thread computes, unless the reader says otherwise."""
+    made, threads = [], []
+
+    def trainer(experiment, *_):
+        made.append(experiment)
+        threads.append(torch.get_num_threads())
+        return SimpleNamespace(run=lambda: None)
+
+    monkeypatch.setattr("itekit.results.trainer", trainer)
+    for words, omp, used in (
+        (["steps=5", "--scale", "smoke", "loss=learned_scale"], None, 1),
+        (["--threads", "2", "steps=5", "--scale", "smoke", "loss=learned_scale"], "3", 2),
+        (["--scale", "smoke", "steps=5", "loss=learned_scale"], "3", 3),
+    ):
+        monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+        if omp:
+            monkeypatch.setenv("OMP_NUM_THREADS", omp)
+        torch.set_num_threads(3)  # as a process of the user's is
+        assert main(["train", "ltl/proposed", "--directory", str(tmp_path), *words]) == 0
+        assert (made[-1].loss, made[-1].training.steps) == ("learned_scale", 5)
+        assert threads[-1] == used
+    torch.set_num_threads(1)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

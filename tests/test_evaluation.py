@@ -231,9 +231,15 @@ def test_an_interrupted_evaluation_goes_on(tmp_path, monkeypatch):
     network = tiny_logic_network("prop/proposed")
     whole = evaluate(network, progress=False, keep=tmp_path)["result"]
     (tmp_path / "evaluation-alpha_covariances.json").unlink()
+    (tmp_path / "evaluation-alpha_covariance-4.json").unlink()
     monkeypatch.setattr(evaluation, "judge", lambda *_: 1 / 0)
+    measured, measure = [], evaluation.covariance
+    monkeypatch.setattr(
+        evaluation, "covariance", lambda *how: measured.append(how) or measure(*how)
+    )
     again = evaluate(network, progress=False, keep=tmp_path)["result"]
     assert again == json.loads(json.dumps(whole))
+    assert len(measured) == 1, "the other numbers of propositions were kept"
     with pytest.raises(ZeroDivisionError):  # another network: its parts are its own
         evaluate(tiny_logic_network("prop/proposed", seed=1), progress=False, keep=tmp_path)
 

@@ -146,6 +146,26 @@ def test_files_that_cannot_be_run_or_written_are_named(tmp_path, monkeypatch):
             run_notebook(path, output)
 
 
+def test_a_kernel_that_is_not_installed_is_said_in_a_line(tmp_path, capsys):
+    path, output = write(tmp_path / "n.ipynb"), tmp_path / "out.ipynb"
+    notebook = nbformat.read(path, 4)
+    notebook.metadata["kernelspec"]["name"] = "fortran"
+    nbformat.write(notebook, path)
+    assert main(["run", str(path), "--output", str(output)]) == 2
+    assert "n.ipynb: its kernel 'fortran' is not installed" in capsys.readouterr().err
+    assert [p.name for p in tmp_path.iterdir()] == ["n.ipynb"]
+
+
+def test_a_link_at_a_temporary_name_is_not_followed(tmp_path):
+    path, other = write(tmp_path / "n.ipynb"), tmp_path / "other"
+    other.write_text("mine")
+    for name in (f".out.{os.getpid()}.partial.ipynb", ".out.partial.ipynb"):
+        (tmp_path / name).symlink_to(other)
+    output = run_notebook(path, tmp_path / "out.ipynb", progress=False)
+    assert other.read_text() == "mine" and not output.is_symlink()
+    assert output.stat().st_mode & 0o777 == 0o644
+
+
 def recipe(target: str, **variables: str) -> list[str]:
     """The last command that the Makefile runs for a target."""
     words = [f"{name}={value}" for name, value in variables.items()]

@@ -129,7 +129,8 @@ def put(folder, pairs, task="ltl", suffix=".txt") -> None:
     """A set with one split, written by hand."""
     text = write_pairs(folder / f"train{suffix}", pairs)
     entry = {"file": f"train{suffix}", "sha256": hashlib.sha256(text.encode()).hexdigest()}
-    manifest = {"name": folder.name, "task": task, "files": {"train": entry}}
+    files = {"train": entry | {"pairs": len(pairs)}}
+    manifest = {"name": folder.name, "task": task, "files": files}
     (folder / MANIFEST).write_text(json.dumps(manifest))
 
 
@@ -152,7 +153,7 @@ def test_a_changed_file_is_noticed(folders):
         read_set("ltl35", "smoke")
 
 
-FILES = {"train": {"file": "../../x", "sha256": ""}}
+FILES = {"train": {"file": "../../x", "sha256": "", "pairs": 1}}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import chain, tee
 from pathlib import Path
 from typing import BinaryIO
@@ -106,16 +106,8 @@ def regenerate(manifest: Path, output: Path | None = None, **options) -> Path:
 
 
 def sample(name: str, scale: str | None, count: int) -> dict[str, list[Pair]]:
-    """Split -> pairs of a small ltl35 or prop35, made by the fast method and kept in runs/sets.
-
-    It has about `count` pairs, the same number of each size that the whole set has in full.
-    """
-    whole = preset(name, scale)
-    (stratum,) = whole.strata
-    cap = count // (stratum.high - stratum.full_from + 1)
-    limits = {"low": stratum.full_from, "count": count, "cap": cap, "tries": 1000 * count}
-    made = {"name": f"{name}-sample{count}", "method": "fast", "suffix": ".txt"}
-    recipe = replace(whole, strata=(replace(stratum, **limits),), **made)
+    """Split -> pairs of about `count` of ltl35 or prop35 (see `preset`), kept in runs/sets."""
+    recipe = preset(f"{name}-sample{count}", scale)
     folder = sets.OWN / folder_name(recipe)
     return read_folder(folder if (folder / MANIFEST).exists() else generate(recipe, folder))
 

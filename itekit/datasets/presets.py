@@ -18,15 +18,16 @@ one.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
-from itekit.files import resolve_scale
+from itekit.files import resolve_scale, typed
 from itekit.logic.formulas import LANGUAGES, join, split
 from itekit.vocabulary import proposition_names
 
 Pair = tuple[str, str]
 SUFFIXES = (".txt", ".txt.gz", ".txt.xz")
-PLAIN = re.compile(r"\w[\w.-]*")  # what the name of a file may be
+PLAIN = re.compile(r"\w[\w.-]{,99}")  # what the name of a file may be
+OLD = ("format", "round")  # settings of older manifests, which decide nothing
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,10 @@ class Stratum:
     all_propositions: bool = False
     alphabet: int | None = None
     collection: str | None = None
+
+    def __post_init__(self):
+        if min(self.propositions, self.low) < 1 or self.high < self.low or self.count < 0:
+            raise ValueError(f"expected APs, sizes of 1 or more, and a count, found {self}")
 
 
 @dataclass(frozen=True)
@@ -65,8 +70,9 @@ class Recipe:
         names = all(PLAIN.fullmatch(n) for n in (self.name, self.scale, *dict(self.splits)))
         if not names or self.task not in LANGUAGES or self.suffix not in SUFFIXES:
             raise ValueError(f"expected names of files, a task and one of {SUFFIXES}, found {self}")
-        if self.seed < 0 or not self.strata:
-            raise ValueError(f"expected strata, and a seed of 0 or more, found {self}")
+        shares = [share for _, share in self.splits]
+        if self.seed < 0 or not self.strata or min(shares, default=-1) < 0 or sum(shares) > 100:
+            raise ValueError(f"expected strata, shares of 100, and a seed above -1, found {self}")
 
     @property
     def count(self) -> int:
@@ -98,6 +104,8 @@ class Derivation:
     def __post_init__(self):
         if self.kind not in ("limited", "perturbed") or not PLAIN.fullmatch(self.name):
             raise ValueError(f"expected a name, and limited or perturbed, found {self}")
+        if "train" not in dict(self.source.splits):
+            raise ValueError(f"{self.name} needs a source with a training split, found {self}")
 
     @property
     def count(self) -> int:
@@ -121,14 +129,15 @@ class Derivation:
 
 
 def from_json(value: dict) -> Recipe | Derivation:
-    """Rebuild what `dataclasses.asdict` took apart; ValueError for a wrong setting."""
+    """Rebuild what `dataclasses.asdict` took apart; ValueError names a wrong setting."""
+    kind = Recipe
+    if isinstance(value, dict):
+        value = {key: one for key, one in value.items() if key not in OLD}
+        if isinstance(source := value.get("source"), dict):
+            kind, value = Derivation, value | {"source": asdict(from_json(source))}
     try:
-        if "source" in value:
-            return Derivation(**value | {"source": from_json(value["source"])})
-        strata = tuple(Stratum(**stratum) for stratum in value["strata"])
-        made = value | {"strata": strata, "splits": tuple(map(tuple, value["splits"]))}
-        return Recipe(**{k: v for k, v in made.items() if k not in ("format", "round")})  # old ones
-    except (TypeError, KeyError, AttributeError) as error:
+        return typed(kind, value)
+    except ValueError as error:
         raise ValueError(f"not a recipe: {error}") from error
 
 
@@ -175,8 +184,15 @@ def quota(count: int, share: float, first: int, high: int) -> int:
 
 
 def preset(name: str, scale: str | None = None, seed: int = 0) -> Recipe | Derivation:
-    """The set `name` at a scale (default: ITEKIT_SCALE, else lab)."""
+    """The set `name` at a scale (default: ITEKIT_SCALE, else lab).
+
+    "ltl35-sample5000" is a small ltl35 for a pilot, made by the fast method: about 5,000 pairs, the
+    same number of each size that the whole set has in full.
+    """
     scale = resolve_scale(scale)
+    whole, _, count = name.partition("-sample")
+    if whole in ("ltl35", "prop35") and re.fullmatch("[1-9][0-9]{,8}", count):
+        return _sample(preset(whole, scale, seed), name, int(count))
     if name not in _SETS:
         raise ValueError(f"unknown set {name!r}: expected one of {', '.join(NAMES)}")
     prefix, kind = _SETS[name]
@@ -189,6 +205,14 @@ def preset(name: str, scale: str | None = None, seed: int = 0) -> Recipe | Deriv
         made["splits"] = (("test", 100),)
     task, method = _TASKS[prefix], "default" if name == "ltl35" else "fast"
     return Recipe(name, scale, task, method, tuple(_strata(kind, task, scale)), **made)
+
+
+def _sample(whole: Recipe, name: str, count: int) -> Recipe:
+    (stratum,) = whole.strata
+    cap = count // (stratum.high - stratum.full_from + 1)
+    limits = {"low": stratum.full_from, "count": count, "cap": cap, "tries": 1000 * count}
+    made = {"name": name, "method": "fast", "suffix": ".txt"}
+    return replace(whole, strata=(replace(stratum, **limits),), **made)
 
 
 def _strata(kind: str, task: str, scale: str) -> Iterator[Stratum]:

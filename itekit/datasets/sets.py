@@ -8,12 +8,13 @@ formula in prefix notation on one line, its label (a trace or an assignment) on 
 import gzip
 import hashlib
 import lzma
+import typing
 import zlib
 from collections.abc import Collection
 from pathlib import Path
 
 from itekit.datasets.presets import NAMES, PLAIN, Derivation, Pair, folder_name, preset
-from itekit.files import DATA, RUNS, SCALES, MissingError, atomic_path, read_json
+from itekit.files import DATA, RUNS, SCALES, MissingError, atomic_path, read_json, typed
 from itekit.logic.formulas import LANGUAGES, join, read_tokens
 
 SHIPPED, OWN = DATA / "sets", RUNS / "sets"
@@ -45,30 +46,49 @@ def read_set(name: str, scale: str | None = None, *, seed: int = 0) -> dict[str,
         return recipe.derive(read_set(recipe.source.name, recipe.scale, seed=seed))
 
 
+class File(typing.TypedDict):
+    """What a manifest says of a file."""
+
+    file: str
+    sha256: str
+    pairs: int
+
+
+class Manifest(typing.TypedDict):
+    """What is read of a manifest; there is more for people to read."""
+
+    name: str
+    task: str
+    files: dict[str, File]
+    counts: typing.NotRequired[dict[str, int]]
+    renamings: typing.NotRequired[dict[str, int]]
+    short: typing.NotRequired[list]
+
+
 def read_folder(folder: Path) -> dict[str, list[Pair]]:
     """Split -> pairs of the set in a folder; ValueError if a file is not the manifest's."""
     pairs = {}
     for name, entry in read_manifest(folder)["files"].items():
         path = Path(folder) / entry["file"]
-        text = read_text(path)
-        if digest(text) != entry["sha256"]:
+        if not path.is_file() or digest(text := read_text(path)) != entry["sha256"]:
             raise ValueError(f"{path}: not the file that {MANIFEST} describes (SHA-256)")
         lines = text.splitlines()
+        if len(lines) % 2:
+            raise ValueError(f"{path}, line {len(lines)}: the file ends here, expected a label")
         pairs[name] = list(zip(lines[::2], lines[1::2], strict=True))
     return pairs
 
 
-def read_manifest(path: Path) -> dict:
+def read_manifest(path: Path) -> Manifest:
     """A manifest, from its file or from the folder that it is in; ValueError if it is none."""
     path = Path(path) / MANIFEST if Path(path).is_dir() else Path(path)
-    manifest = read_json(path, dict)
     try:
-        files = [(entry["file"], entry["sha256"]) for entry in manifest["files"].values()]
-        good = all(PLAIN.fullmatch(name) for name, _ in files) and {"name", "task"} < {*manifest}
-    except (AttributeError, KeyError, TypeError):
-        good = False
-    if not good:
-        raise ValueError(f"{path}: not the manifest of a set, with files of its own folder")
+        manifest = typed(Manifest, read_json(path, dict))
+        for entry in manifest["files"].values():
+            if not PLAIN.fullmatch(entry["file"]):
+                raise ValueError(f"expected a file of its own folder, found {entry['file']!r}")
+    except ValueError as error:
+        raise ValueError(f"{path}: not the manifest of a set: {error}") from None
     return manifest
 
 
@@ -142,7 +162,7 @@ def summary(folder: Path) -> str:
     """A set in a few lines: its files, and what became of the candidates."""
     manifest = read_manifest(folder)
     lines = [f"set         {folder}"]
-    lines += [f"{n:<12}{entry['pairs']:,} pairs" for n, entry in manifest["files"].items()]
+    lines += [f"{n:<12}{file['pairs']:,} pairs" for n, file in manifest["files"].items()]
     lines += _renamings(manifest)
     lines += [f"{what:<20}{count:>12,}" for what, count in manifest.get("counts", {}).items()]
     if short := manifest.get("short"):
@@ -150,12 +170,13 @@ def summary(folder: Path) -> str:
     return "\n".join(lines)
 
 
-def _renamings(manifest: dict) -> list[str]:
+def _renamings(manifest: Manifest) -> list[str]:
     """What of the test split is in training under other names; an older set does not say."""
-    if "test" not in (count := manifest.get("renamings", {})):
+    count = manifest.get("renamings", {}).get("test")
+    pairs = manifest["files"].get("test", {}).get("pairs")
+    if count is None or not pairs:
         return []
-    share = count["test"] / manifest["files"]["test"]["pairs"]
-    return [f"of its test problems, {share:.1%} are renamings of training problems"]
+    return [f"of its test problems, {count / pairs:.1%} are renamings of training problems"]
 
 
 def table() -> str:
