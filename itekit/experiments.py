@@ -9,7 +9,7 @@ by its last word where no other ends in it. One that is out of range is a ValueE
 import dataclasses
 import pkgutil
 import typing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from itekit.embeddings import EmbeddingConfig
 from itekit.files import SCALES, nearest, resolve_scale  # noqa: F401 (two for its callers)
@@ -19,7 +19,7 @@ from itekit.tasks.copying import CopyingData, EvaluationGrid
 from itekit.tasks.names import FAMILIES, NAMES, VARIANTS
 from itekit.vocabulary import Vocabulary, copying_vocabulary, logic_vocabulary
 
-LOSSES = ("adacos", "learned_scale", "fixed_scale", "cross_entropy")  # see `itekit.losses`
+LOSSES = ("adacos", "learned_scale", "cross_entropy")  # see `itekit.losses`
 SEARCHES = ("greedy", "published")
 PREFIXES = {"ltl": "ltl", "propositional": "prop"}  # of the names of sets and experiments
 
@@ -166,10 +166,6 @@ class Experiment:
     def _slug(self, but: tuple[str, ...] = ()) -> str:
         changes = [text for path, text in self.changes.items() if path.split(".")[0] not in but]
         return "-".join([self.name, self.scale, f"s{self.seed}", *changes]).replace("/", "-")
-
-    def with_rope_base(self, base: float) -> typing.Self:
-        """The same experiment with another base of RoPE; ValueError for a base of 1 or less."""
-        return replace(self, model=replace(self.model, rope_base=base))
 
     def to_json(self) -> dict:
         """A JSON value from which `from_json` rebuilds the experiment."""

@@ -246,10 +246,11 @@ def test_bfloat16_is_near_float32():
 
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # torch's compiler
-def test_the_model_is_compiled_whole_and_rarely():
+@pytest.mark.parametrize("name", ["ltl/proposed", "ltl/symbol-invariant"])
+def test_the_model_is_compiled_whole_and_rarely(name):
     """Once for the first shape and once for varying ones; evaluation is a third."""
     torch._dynamo.reset()
-    counter, plain, compiled = CompileCounter(), tiny_logic_network(), tiny_logic_network()
+    counter, plain, compiled = CompileCounter(), *(tiny_logic_network(name) for _ in range(2))
     compiled.model.compile(backend=counter, fullgraph=True)
     assert compiled.model.state_dict().keys() == plain.model.state_dict().keys()
     for S, T in [(8, 16), (12, 24), (8, 32), (11, 14)]:
