@@ -66,12 +66,7 @@ class _Steps:
 
 @torch.inference_mode()
 def greedy(
-    model: Transformer,
-    U: Tensor,
-    source: Tensor,
-    limit: int,
-    generator: torch.Generator | None = None,
-    scale: float = 1.0,
+    model: Transformer, U: Tensor, source: Tensor, limit: int, generator=None, scale: float = 1.0
 ) -> Tensor:
     """The most probable token at each position, until the end token or `limit` tokens.
 
@@ -80,7 +75,7 @@ def greedy(
         U: [V, D], or [any number, V, D]: the logits are then the mean under all of them.
         source: int64 [B, S], padded with 0.
         limit: largest number of tokens produced, the end token included.
-        generator: draw each token by its probability under scale × logits instead.
+        generator: a torch.Generator draws each token by its probability under scale × logits.
 
     Returns:
         int64 [B, limit]: tokens without the end token, padded with 0.
@@ -161,16 +156,16 @@ def _beam(steps: _Steps, size: int, scale: float = 1.0, published: bool = False)
         V = totals.shape[2]
         best, index = totals.flatten(1).topk(2 * K, dim=1)
         parents, tokens = index // V, index % V
-        prefixes, ends = _gather(prefixes, parents), tokens == END
+        prefixes, ends = prefixes.take_along_dim(parents[..., None], 1), tokens == END
 
         done = (best / (position + 1)).masked_fill(~ends | ~going[:, None], -torch.inf)
         if not published:
             done[:, K:] = -torch.inf
         finished_scores, order = torch.cat([finished_scores, done], 1).topk(K, dim=1)
-        finished = _gather(torch.cat([finished, prefixes], 1), order)
+        finished = torch.cat([finished, prefixes], 1).take_along_dim(order[..., None], 1)
 
         scores, order = best.masked_fill(ends, -torch.inf).topk(K, dim=1)
-        tokens, prefixes = tokens.gather(1, order), _gather(prefixes, order)
+        tokens, prefixes = tokens.gather(1, order), prefixes.take_along_dim(order[..., None], 1)
         prefixes[:, :, position] = tokens
         came_from = torch.arange(len(active), device=device)[:, None] * K + parents.gather(1, order)
 
@@ -195,20 +190,16 @@ def _beam(steps: _Steps, size: int, scale: float = 1.0, published: bool = False)
     return answers, answer_scores
 
 
-def _gather(sequences: Tensor, index: Tensor) -> Tensor:
-    return sequences.gather(1, index[..., None].expand(-1, -1, sequences.shape[2]))
-
-
 def copy_strings(network, U: Tensor, batch: Batch) -> Tensor:
     """Copies of a batch's sources by the experiment's search: int64 [N, limit].
 
     Paper, appendix "Copying Task Experiments": greedy decoding. The limit is twice the longest
     source; for the search of its published code twice the grid's longest strings, and their end.
     """
-    experiment = network.experiment
+    experiment, source = network.experiment, batch.source.to(U.device)
     if experiment.search == "published":
-        return published_search(network.model, U, batch.source, 2 * experiment.grid.maximum + 1)
-    return greedy(network.model, U, batch.source, 2 * (batch.source.shape[1] - 1))
+        return published_search(network.model, U, source, 2 * experiment.grid.maximum + 1)
+    return greedy(network.model, U, source, 2 * (source.shape[1] - 1))
 
 
 class Solver:
@@ -320,8 +311,7 @@ def cross_entropy(network, U: Tensor, batches: Iterable[Batch]) -> float:
     total, count = 0.0, 0
     for batch in batches:
         logits, targets = network.logits(U, batch).flatten(0, 1), batch.target.flatten()
-        real = targets != Vocabulary.pad_id
-        targets = targets.to(U.device)
-        total += F.cross_entropy(logits, targets, ignore_index=0, reduction="sum").item()
-        count += int(real.sum())
+        losses = F.cross_entropy(logits, targets.to(U.device), ignore_index=0, reduction="sum")
+        total += losses.item()
+        count += int((targets != Vocabulary.pad_id).sum())
     return total / max(1, count)

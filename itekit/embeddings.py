@@ -50,13 +50,7 @@ class DualPartEmbedding(nn.Module):
     """
 
     def __init__(
-        self,
-        vocabulary: Vocabulary,
-        d_model: int,
-        d_beta: int,
-        method: str,
-        f_bn: bool = True,
-        f_fn: bool = True,
+        self, vocabulary: Vocabulary, d_model: int, d_beta: int, method: str, f_bn=True, f_fn=True
     ):
         super().__init__()
         if not 0 < d_beta < d_model:
@@ -64,8 +58,7 @@ class DualPartEmbedding(nn.Module):
         sampling_set_size(method, d_beta)  # checks the method
         if not vocabulary.class_sizes:
             raise ValueError("a dual-part embedding needs a class of interchangeable tokens")
-        self.d_beta, self.method = d_beta, method
-        self.f_bn, self.f_fn = f_bn, f_fn
+        self.d_beta, self.method, self.f_bn, self.f_fn = d_beta, method, f_bn, f_fn
         d_alpha = d_model - d_beta
         self.learned = nn.Parameter(torch.randn(vocabulary.learned_count, d_alpha))
         self.shared = nn.Parameter(torch.randn(len(vocabulary.class_sizes), d_alpha))

@@ -158,13 +158,10 @@ def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
 
 
 class Past:
-    """What decoding keeps: for each attention on the target, the keys and values so far.
-
-    Attributes:
-        kept: attention module -> keys and values, [R, H, t, d] each, of the t columns decoded.
-    """
+    """What decoding keeps: for each attention on the target, the keys and values so far."""
 
     def __init__(self):
+        # Attention -> keys and values, [R, H, t, d] each, of the t columns decoded.
         self.kept: dict[nn.Module, tuple[Tensor, Tensor]] = {}
 
     @property
@@ -211,10 +208,7 @@ class SelfAttention(Attention):
         self.query_key_value = nn.Linear(d_model, 3 * d_model)
 
     def forward(self, x: Tensor, rotation: Tensor | None, bias: Tensor, past=None) -> Tensor:
-        """x: [B, L, D] -> [B, L, D]; rotation: `rope_factors` of its columns, None: none.
-
-        With a `Past`, x also looks at the columns that it keeps, and it keeps those of x.
-        """
+        """x: [B, L, D] -> [B, L, D], beside the columns in `past`; rotation: `rope_factors`."""
         query, key, value = self.split(self.query_key_value(x), 3)  # [B, H, L, d] each
         if rotation is not None:
             query, key = rotate(query, rotation), rotate(key, rotation)

@@ -23,6 +23,7 @@ from itekit.files import atomic_path
 from itekit.losses import make_loss
 from itekit.model import Transformer
 from itekit.random_vectors import seeded
+from itekit.tasks.names import flat as _flat
 from itekit.vocabulary import Vocabulary
 
 FORMAT = 1  # of checkpoints
@@ -248,10 +249,3 @@ def read_settings(path: Path, metadata: dict, expected: Experiment | None) -> Ex
                 f"found {saved.get(name)}; choose another file or directory"
             )
     return expected
-
-
-def _flat(value: dict, prefix: str = "") -> dict:
-    flat = {}
-    for key, v in value.items():
-        flat |= _flat(v, f"{prefix}{key}.") if isinstance(v, dict) else {prefix + key: v}
-    return flat

@@ -17,7 +17,7 @@ import shutil
 import signal
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -176,7 +176,11 @@ class Trainer:
         if not self.step <= last <= config.steps:
             raise ValueError(f"until must be {self.step} to {config.steps}, found {until}")
         bar = tqdm(total=last, initial=self.step, disable=not progress, unit="step", desc=name)
-        with locked(self.directory), bar, _terminating() as terminating:
+        told = threading.Event()
+        with locked(self.directory), bar, ExitStack() as stack:
+            if threading.current_thread() is threading.main_thread():  # others get no signals
+                before = signal.signal(signal.SIGTERM, lambda *_: told.set())
+                stack.callback(signal.signal, signal.SIGTERM, before)
             records = [r for r in read_log(self.directory) if r["step"] <= self.step]
             write_text(log, "".join(json.dumps(record) + "\n" for record in records))
             self.network.train()
@@ -192,7 +196,7 @@ class Trainer:
                         file.write(json.dumps(record) + "\n")
                     bar.set_postfix(loss=f"{record['loss']:.4f}")
                 due = self.step % config.checkpoint_every == 0 or self.step == last
-                stop = terminating()
+                stop = told.is_set()
                 if due or stop or time.monotonic() - saved > CHECKPOINT_SECONDS:
                     self._save()
                     saved = time.monotonic()
@@ -255,20 +259,6 @@ class Trainer:
         self.network.save(self.directory / FINISHED)
 
 
-@contextmanager
-def _terminating():
-    """Whether the process was told to terminate (SIGTERM) since the block began, as a function."""
-    told = threading.Event()
-    if threading.current_thread() is not threading.main_thread():  # others get no signals
-        yield told.is_set
-        return
-    before = signal.signal(signal.SIGTERM, lambda *_: told.set())
-    try:
-        yield told.is_set
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 @torch.no_grad()
 def validate(network: Network, stream, batches: int = 4, size: int = 256) -> dict:
     """Loss (with the last scale) and token accuracy on problems that are not for training.
@@ -306,6 +296,6 @@ def _longest_edit_distance(network: Network, samples: int = 4) -> float:
         return float(length)
     every = max(1, grid.samples // samples)
     strings = np.concatenate([grid.strings(u, length, VALIDATION_SEED) for u in uniques])[::every]
-    batch = copying_batch(strings, np.full(len(strings), length), vocabulary).to(network.device)
+    batch = copying_batch(strings, np.full(len(strings), length), vocabulary)
     U = network.matrix(vocabulary, seeded(VALIDATION_SEED, 0))
     return float(edit_distances(copy_strings(network, U, batch), batch.target).mean())

@@ -1,6 +1,5 @@
 """The drawings of single lessons say what they were given: search, times, graphs, explorer."""
 
-
 import numpy as np
 import pytest
 
