@@ -19,7 +19,6 @@ Shapes: N vectors (or integers), d dimensions.
 """
 
 import itertools
-from functools import lru_cache
 
 import numpy as np
 import torch
@@ -144,7 +143,6 @@ def _numbered(method: str, dimensions: int) -> int:
     return size
 
 
-@lru_cache(maxsize=256)
 def _powers(base: int, dimensions: int) -> Tensor:
     """base**(d - 1), ..., base, 1: [d]."""
     return torch.tensor([base**place for place in reversed(range(dimensions))])
