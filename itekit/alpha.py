@@ -111,12 +111,12 @@ def sample_renamings(
         choices = {}
         while len(choices) < count:
             choices[tuple(int(rng.integers(base)) for base in bases)] = None
-    found = []
+    renamings = []
     for choice in choices:
         left = list(available)
         images = {token: left.pop(place) for token, place in zip(used, choice, strict=True)}
-        found.append(Renaming(images))
-    return found
+        renamings.append(Renaming(images))
+    return renamings
 
 
 def _count(used: Sequence[str], available: Sequence[str]) -> int:
@@ -141,23 +141,24 @@ def used_tokens(tokens: Tokens, interchangeable: Iterable[str]) -> list[str]:
     return [token for token in dict.fromkeys(tokens_of(tokens)) if token in known]
 
 
+def _form(tokens: Tokens, names: set[str]) -> tuple:
+    """The tokens, each name as the number of names before its first place: one for all renamings"""
+    first: dict[str, int] = {}
+    return tuple(first.setdefault(t, len(first)) if t in names else t for t in tokens_of(tokens))
+
+
 def renamed_among(
     sequences: Iterable[Tokens], known: Iterable[Tokens], interchangeable: Iterable[str]
 ) -> list[bool]:
     """Whether each sequence is a renaming of one of the known ones."""
     names = set(interchangeable)
-
-    def form(tokens: Tokens) -> tuple:  # names by the order of their first places
-        first: dict[str, int] = {}
-        return tuple(first.setdefault(t, len(first)) if t in names else t for t in tokens)
-
-    forms = {form(tokens_of(tokens)) for tokens in known}
-    return [form(tokens_of(tokens)) in forms for tokens in sequences]
+    forms = {_form(tokens, names) for tokens in known}
+    return [_form(tokens, names) in forms for tokens in sequences]
 
 
-def like(tokens: Tokens, made: Sequence[str]) -> Tokens:
-    """Tokens that belong to a sequence in its form: text for text, a tuple for all others."""
-    return "".join(made) if isinstance(tokens, str) else tuple(made)
+def like(tokens: Tokens, others: Sequence[str]) -> Tokens:
+    """Other tokens in the form of a sequence: text for text, a tuple for all others."""
+    return "".join(others) if isinstance(tokens, str) else tuple(others)
 
 
 def canonical_renaming(
@@ -180,13 +181,8 @@ def canonical(tokens: Tokens, names: Sequence[str], interchangeable: Iterable[st
 
 def alpha_equivalent(a: Tokens, b: Tokens, interchangeable: Iterable[str]) -> bool:
     """Whether some renaming of interchangeable tokens turns sequence a into sequence b."""
-    a, b, known, forth, back = tokens_of(a), tokens_of(b), set(interchangeable), {}, {}
-    return len(a) == len(b) and all(
-        (old == new or {old, new} <= known)
-        and forth.setdefault(old, new) == new
-        and back.setdefault(new, old) == old
-        for old, new in zip(a, b, strict=True)
-    )
+    names = set(interchangeable)
+    return _form(a, names) == _form(b, names)
 
 
 def alpha_equivalent_pairs(

@@ -10,15 +10,15 @@ H heads, V vocabulary.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
+from torch.nn import functional as F
 from tqdm.auto import tqdm
 
-from itekit.alpha import Renaming, canonical_renaming
+from itekit.alpha import Renaming, Tokens, canonical_renaming, like
 from itekit.data import Batch, Pair, encode_texts, problems
 from itekit.model import Past, Transformer
 from itekit.random_vectors import seeded
@@ -29,7 +29,6 @@ UNFINISHED = 0.875  # finished rows leave the batch once no larger share of it i
 LOOK_EVERY = 1, 16  # (CPU, GPU): steps between looks at what has finished
 DECODED = 2**13, 2**19  # (CPU, GPU): formulas × beams × length decoded at once
 TEST_SEED = 1_000_003  # of the draws of U at evaluation
-Tokens = str | tuple[str, ...]
 
 
 class _Steps:
@@ -40,9 +39,10 @@ class _Steps:
             raise ValueError(f"sources must be [B, S] with B, S > 0, found {list(source.shape)}")
         if limit < 1:
             raise ValueError(f"the length limit must be 1 or more, found {limit}")
-        self.model, self.look_every = model, LOOK_EVERY[source.device.type != "cpu"]
+        self.model, self.source, self.limit = model, source, limit
+        self.look_every = LOOK_EVERY[source.device.type != "cpu"]
         self.matrices = U if U.dim() == 3 else U[None]
-        self.encoded = [model.encode(one, source) for one in self.matrices]
+        self.encoded = [model.encode(matrix, source) for matrix in self.matrices]
         self.pasts = [Past() for _ in self.matrices]
 
     def step(self, tokens: Tensor) -> Tensor:
@@ -66,12 +66,7 @@ class _Steps:
 
 @torch.inference_mode()
 def greedy(
-    model: Transformer,
-    U: Tensor,
-    source: Tensor,
-    limit: int,
-    generator: torch.Generator | None = None,
-    scale: float = 1.0,
+    model: Transformer, U: Tensor, source: Tensor, limit: int, generator=None, scale: float = 1.0
 ) -> Tensor:
     """The most probable token at each position, until the end token or `limit` tokens.
 
@@ -80,7 +75,7 @@ def greedy(
         U: [V, D], or [any number, V, D]: the logits are then the mean under all of them.
         source: int64 [B, S], padded with 0.
         limit: largest number of tokens produced, the end token included.
-        generator: draw each token by its probability under scale × logits instead.
+        generator: a torch.Generator draws each token by its probability under scale × logits.
 
     Returns:
         int64 [B, limit]: tokens without the end token, padded with 0.
@@ -109,13 +104,7 @@ def greedy(
 
 @torch.inference_mode()
 def beam(
-    model: Transformer,
-    U: Tensor,
-    source: Tensor,
-    limit: int,
-    size: int = 3,
-    published: bool = False,
-    scale: float = 1.0,
+    model: Transformer, U: Tensor, source: Tensor, limit: int, size: int = 3, scale: float = 1.0
 ) -> tuple[Tensor, Tensor]:
     """Beam search with scores log-probability / length (paper, section "LTL Solving": size 3).
 
@@ -127,9 +116,6 @@ def beam(
     Args:
         model, U, source, limit: as for `greedy`.
         size: K, the number of beams.
-        published: search as the paper's published code does. All of the 2 × K continuations that
-            end are finished, and a source is settled when its best unfinished sequence could not
-            score higher at the limit either. With size 1 that is not greedy: it passes over ends.
         scale: probabilities are those of scale × logits; cosines alone make flat ones.
 
     Returns:
@@ -139,31 +125,47 @@ def beam(
     """
     if size < 1:
         raise ValueError(f"the beam size must be 1 or more, found {size}")
-    B, K, device = len(source), size, source.device
-    steps, active = _Steps(model, U, source, limit), torch.arange(B, device=device)
+    return _beam(_Steps(model, U, source, limit), size, scale)
+
+
+@torch.inference_mode()
+def published_search(model: Transformer, U: Tensor, source: Tensor, limit: int) -> Tensor:
+    """The search of copies in the paper's published code: int64 [B, limit], as `greedy`.
+
+    One beam, and not greedy: it passes over ends. Both continuations that are looked at are
+    finished if they end, and a source is settled when its unfinished sequence could not score
+    higher at the limit either.
+    """
+    return _beam(_Steps(model, U, source, limit), 1, published=True)[0][:, 0]
+
+
+def _beam(steps: _Steps, size: int, scale: float = 1.0, published: bool = False):
+    """See `beam` and `published_search`."""
+    limit, B, K, device = steps.limit, len(steps.source), size, steps.source.device
+    active = torch.arange(B, device=device)
     with torch.inference_mode(False):
-        found = torch.zeros(B, K, limit, dtype=torch.int64, device=device)
-        found_scores = torch.full((B, K), -torch.inf, dtype=U.dtype, device=device)
+        answers = torch.zeros(B, K, limit, dtype=torch.int64, device=device)
+        answer_scores = torch.full((B, K), -torch.inf, dtype=steps.matrices.dtype, device=device)
     going = torch.ones_like(active, dtype=torch.bool)  # is not settled
-    tokens, scores = torch.full((B, K), START, device=device), found_scores.clone()
+    tokens, scores = torch.full((B, K), START, device=device), answer_scores.clone()
     scores[:, 0] = 0.0  # all beams start alike: only one of them counts
-    prefixes, finished, finished_scores = found.clone(), found.clone(), found_scores.clone()
+    prefixes, finished, finished_scores = answers.clone(), answers.clone(), answer_scores.clone()
     for position in range(limit):
         logits = steps.step(tokens.flatten())
         totals = scores[..., None] + torch.log_softmax(scale * logits, dim=-1).unflatten(0, (-1, K))
         V = totals.shape[2]
         best, index = totals.flatten(1).topk(2 * K, dim=1)
         parents, tokens = index // V, index % V
-        prefixes, ends = _gather(prefixes, parents), tokens == END
+        prefixes, ends = prefixes.take_along_dim(parents[..., None], 1), tokens == END
 
         done = (best / (position + 1)).masked_fill(~ends | ~going[:, None], -torch.inf)
         if not published:
             done[:, K:] = -torch.inf
         finished_scores, order = torch.cat([finished_scores, done], 1).topk(K, dim=1)
-        finished = _gather(torch.cat([finished, prefixes], 1), order)
+        finished = torch.cat([finished, prefixes], 1).take_along_dim(order[..., None], 1)
 
         scores, order = best.masked_fill(ends, -torch.inf).topk(K, dim=1)
-        tokens, prefixes = tokens.gather(1, order), _gather(prefixes, order)
+        tokens, prefixes = tokens.gather(1, order), prefixes.take_along_dim(order[..., None], 1)
         prefixes[:, :, position] = tokens
         came_from = torch.arange(len(active), device=device)[:, None] * K + parents.gather(1, order)
 
@@ -173,9 +175,9 @@ def beam(
         if rows is None:
             steps.select(came_from.flatten())
             continue
-        found[active], found_scores[active] = finished, finished_scores
+        answers[active], answer_scores[active] = finished, finished_scores
         if not len(rows):
-            return found, found_scores
+            return answers, answer_scores
         steps.select(came_from[rows].flatten(), rows)
         state = active, going, tokens, scores, prefixes, finished, finished_scores
         active, going, tokens, scores, prefixes, finished, finished_scores = (
@@ -183,13 +185,9 @@ def beam(
         )
     none = finished_scores[:, :1].isinf()  # at the limit: take what there is
     finished = finished.masked_fill(finished_scores.isinf()[..., None], 0)
-    found[active] = torch.where(none[..., None], prefixes, finished)
-    found_scores[active] = torch.where(none, scores / limit, finished_scores)
-    return found, found_scores
-
-
-def _gather(sequences: Tensor, index: Tensor) -> Tensor:
-    return sequences.gather(1, index[..., None].expand(-1, -1, sequences.shape[2]))
+    answers[active] = torch.where(none[..., None], prefixes, finished)
+    answer_scores[active] = torch.where(none, scores / limit, finished_scores)
+    return answers, answer_scores
 
 
 def copy_strings(network, U: Tensor, batch: Batch) -> Tensor:
@@ -198,11 +196,10 @@ def copy_strings(network, U: Tensor, batch: Batch) -> Tensor:
     Paper, appendix "Copying Task Experiments": greedy decoding. The limit is twice the longest
     source; for the search of its published code twice the grid's longest strings, and their end.
     """
-    experiment = network.experiment
+    experiment, source = network.experiment, batch.source.to(U.device)
     if experiment.search == "published":
-        limit = 2 * experiment.grid.maximum + 1
-        return beam(network.model, U, batch.source, limit, size=1, published=True)[0][:, 0]
-    return greedy(network.model, U, batch.source, 2 * (batch.source.shape[1] - 1))
+        return published_search(network.model, U, source, 2 * experiment.grid.maximum + 1)
+    return greedy(network.model, U, source, 2 * (source.shape[1] - 1))
 
 
 class Solver:
@@ -261,8 +258,8 @@ class Solver:
 
         Give all formulas at once: one at a time they take 8 to 12 times as long.
         """
-        found = zip(formulas, self.beam_answers(formulas), strict=True)
-        return [beams[0] if beams else type(formula)() for formula, beams in found]
+        beams = zip(formulas, self.beam_answers(formulas), strict=True)
+        return [answers[0] if answers else like(formula, ()) for formula, answers in beams]
 
     def beam_answers(self, formulas: Sequence[Tokens]) -> list[list[Tokens]]:
         """The answers of all beams to each formula, best first; none where it cannot be read.
@@ -282,35 +279,39 @@ class Solver:
 
     def _decode(self, formulas: list[Tokens]) -> list[list[Tokens]]:
         """The answers of all beams to different formulas in order of length."""
-        found, at_once = [], DECODED[self.U.device.type != "cpu"]
+        answers, at_once = [], DECODED[self.U.device.type != "cpu"]
         with tqdm(total=len(formulas), disable=not self.progress, unit="formula") as bar:
-            while len(found) < len(formulas):
-                longest = len(formulas[min(len(found) + 255, len(formulas) - 1)]) + 1
+            while len(answers) < len(formulas):
+                longest = len(formulas[min(len(answers) + 255, len(formulas) - 1)]) + 1
                 size = max(1, at_once // (longest * self.beams))
-                part = formulas[len(found) : len(found) + size]
+                part = formulas[len(answers) : len(answers) + size]
                 source = encode_texts(part, self.vocabulary)
                 given = self.network.model, self.U, source.to(self.U.device), self.experiment.limit
                 if self.beams == 1:
                     tokens = greedy(*given, self.generator, self.scale)[:, None]
                 else:
-                    tokens = beam(*given, self.beams, scale=self.scale)[0]
+                    tokens = beam(*given, self.beams, self.scale)[0]
                 for formula, rows in zip(part, tokens.tolist(), strict=True):
-                    written = [self.vocabulary.decode(i for i in row if i > END) for row in rows]
-                    join = "".join if isinstance(formula, str) else tuple
-                    found.append([join(t) for n, t in enumerate(written) if t or not n])
+                    beams = [self.vocabulary.decode(i for i in row if i > END) for row in rows]
+                    answers.append([like(formula, b) for n, b in enumerate(beams) if b or not n])
                 bar.update(len(part))
-        return found
+        return answers
 
-    @torch.no_grad()
     def loss(self, pairs: Sequence[Pair]) -> float:
         """Mean cross-entropy of the unscaled logits on the labels of problems, for one draw."""
         packed = problems(self.experiment, pairs, self.vocabulary)
-        total, count = 0.0, 0
         order = packed.source_lengths.argsort(kind="stable")
-        for rows in np.array_split(order, range(128, len(order), 128)):
-            batch = packed.batch(rows).to(self.U.device)
-            logits = self.network.logits(self.U, batch).flatten(0, 1)
-            targets = batch.target.flatten()
-            total += cross_entropy(logits, targets, ignore_index=0, reduction="sum").item()
-            count += int((targets != Vocabulary.pad_id).sum())
-        return total / count
+        parts = np.array_split(order, range(128, len(order), 128))
+        return cross_entropy(self.network, self.U, map(packed.batch, parts))
+
+
+@torch.no_grad()
+def cross_entropy(network, U: Tensor, batches: Iterable[Batch]) -> float:
+    """Mean cross-entropy of the unscaled logits over all tokens of some batches."""
+    total, count = 0.0, 0
+    for batch in batches:
+        logits, targets = network.logits(U, batch).flatten(0, 1), batch.target.flatten()
+        losses = F.cross_entropy(logits, targets.to(U.device), ignore_index=0, reduction="sum")
+        total += losses.item()
+        count += int((targets != Vocabulary.pad_id).sum())
+    return total / max(1, count)

@@ -16,8 +16,6 @@ from torch.nn.functional import normalize
 from itekit.random_vectors import random_vectors, sampling_set_size
 from itekit.vocabulary import Vocabulary
 
-KINDS = ("dual_part", "learned", "alpha_renaming", "invariant")
-
 
 def _check_vocabulary(vocabulary: Vocabulary, learned_count: int, classes: int) -> None:
     """Only the sizes of the classes may differ from those at construction."""
@@ -52,13 +50,7 @@ class DualPartEmbedding(nn.Module):
     """
 
     def __init__(
-        self,
-        vocabulary: Vocabulary,
-        d_model: int,
-        d_beta: int,
-        method: str,
-        f_bn: bool = True,
-        f_fn: bool = True,
+        self, vocabulary: Vocabulary, d_model: int, d_beta: int, method: str, f_bn=True, f_fn=True
     ):
         super().__init__()
         if not 0 < d_beta < d_model:
@@ -66,8 +58,7 @@ class DualPartEmbedding(nn.Module):
         sampling_set_size(method, d_beta)  # checks the method
         if not vocabulary.class_sizes:
             raise ValueError("a dual-part embedding needs a class of interchangeable tokens")
-        self.d_beta, self.method = d_beta, method
-        self.f_bn, self.f_fn = f_bn, f_fn
+        self.d_beta, self.method, self.f_bn, self.f_fn = d_beta, method, f_bn, f_fn
         d_alpha = d_model - d_beta
         self.learned = nn.Parameter(torch.randn(vocabulary.learned_count, d_alpha))
         self.shared = nn.Parameter(torch.randn(len(vocabulary.class_sizes), d_alpha))
@@ -166,6 +157,14 @@ class InvariantEmbedding(LearnedEmbedding):
         return normalize(U, dim=-1) if self.f_fn else U
 
 
+ROWS = {
+    "learned": LearnedEmbedding,
+    "alpha_renaming": AlphaRenamingEmbedding,
+    "invariant": InvariantEmbedding,
+}
+KINDS = ("dual_part", *ROWS)
+
+
 @dataclass(frozen=True)
 class EmbeddingConfig:
     """Which maker of U, one of `KINDS`; f_fn is for all, the other settings for dual_part alone."""
@@ -186,8 +185,5 @@ class EmbeddingConfig:
         if self.kind == "dual_part":
             settings = self.d_beta, self.method, self.f_bn, self.f_fn
             return DualPartEmbedding(training, d_model, *settings)
-        if self.kind == "learned":
-            return LearnedEmbedding(training, d_model, self.f_fn)
-        if self.kind == "invariant":
-            return InvariantEmbedding(training, d_model, self.f_fn)
-        return AlphaRenamingEmbedding(test, d_model, self.f_fn)
+        vocabulary = test if self.kind == "alpha_renaming" else training
+        return ROWS[self.kind](vocabulary, d_model, self.f_fn)

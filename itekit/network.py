@@ -18,15 +18,18 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from itekit.data import Batch
-from itekit.experiments import CopyingExperiment, Experiment, from_json
+from itekit.embeddings import send
+from itekit.experiments import Experiment, from_json
 from itekit.files import atomic_path, typed
 from itekit.losses import make_loss
 from itekit.model import Transformer
 from itekit.random_vectors import seeded
+from itekit.tasks.names import flat as _flat
 from itekit.vocabulary import Vocabulary
 
 FORMAT = 1  # of checkpoints
 IN_CACHE = 2**22  # numbers of a feed-forward layer that are worked on at a time on a CPU
+OPTIMIZER = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps for each parameter
 
 
 class Network(nn.Module):
@@ -53,12 +56,14 @@ class Network(nn.Module):
         self.loss = make_loss(experiment.loss, len(experiment.vocabulary))
 
     def _transformer(self) -> Transformer:
-        made = self.experiment.model, self.experiment.operands
-        if not self.experiment.model.aggregation:
-            return Transformer(*made)
+        config, operands = self.experiment.model, self.experiment.operands
+        if not config.aggregation:
+            return Transformer(config, operands)
         from itekit.invariant import SymbolInvariantTransformer
 
-        return SymbolInvariantTransformer(*made, self.experiment.vocabulary.learned_count)
+        return SymbolInvariantTransformer(
+            config, operands, self.experiment.vocabulary.learned_count
+        )
 
     @property
     def device(self) -> torch.device:
@@ -66,8 +71,15 @@ class Network(nn.Module):
         return next(self.model.parameters()).device
 
     def logits(self, U: Tensor, batch: Batch) -> Tensor:
-        """Logits [B, T, V] of the tokens of a batch's target."""
-        return self.model(U, batch.source, batch.inputs, batch.positions)
+        """Logits [B, T, V] of the tokens of a batch's target, where the weights are.
+
+        A batch that is still on the CPU is sent there, and nothing waits.
+        """
+        streams = []
+        if self.experiment.model.aggregation:
+            streams.append(self.model.streams(batch.source).to(U.device))
+        batch = batch.to(U.device)
+        return self.model(U, batch.source, batch.inputs, batch.positions, *streams)
 
     def batch_loss(self, batch: Batch, generator: torch.Generator) -> Tensor:
         """Loss of a batch over the training vocabulary, with U drawn from `generator`.
@@ -82,7 +94,8 @@ class Network(nn.Module):
         rows = [len(part.source) for part in parts]
         own = U.split(rows) if self.experiment.per_sample else [U] * len(parts)
         logits = [self.logits(*pair).flatten(0, 1) for pair in zip(own, parts, strict=True)]
-        return self.loss(torch.cat(logits), torch.cat([part.target.flatten() for part in parts]))
+        targets = torch.cat([part.target.flatten() for part in parts])
+        return self.loss(torch.cat(logits), send(targets, U.device))
 
     @torch.no_grad()
     def matrix(self, vocabulary: Vocabulary, generator: torch.Generator) -> Tensor:
@@ -112,18 +125,9 @@ class Network(nn.Module):
             self.load_state_dict(weights)
 
     def with_rope_base(self, base: float) -> "Network":
-        """The same weights with another base of RoPE, likewise."""
-        return self.with_experiment(self.experiment.with_rope_base(base))
-
-    def with_search(self, search: str) -> "Network":
-        """The same weights with another search of copies (see `CopyingExperiment`), likewise.
-
-        Raises:
-            ValueError: an unknown search, or the task is not copying.
-        """
-        if not isinstance(self.experiment, CopyingExperiment):
-            raise ValueError(f"{self.experiment.name} is not about copying: it has no other search")
-        return self.with_experiment(replace(self.experiment, search=search))
+        """The same weights with another base of RoPE, likewise; ValueError for 1 or less."""
+        model = replace(self.experiment.model, rope_base=base)
+        return self.with_experiment(replace(self.experiment, model=model))
 
     def save(self, path: Path, extra: dict | None = None, tensors=None, dtype=None) -> None:
         """Write a checkpoint, atomically.
@@ -154,14 +158,42 @@ class Network(nn.Module):
             sizes = cls(settings).state_dict()
         check_tensors(path, sizes, _weights(tensors))
         network = cls(settings)
-        network.fill(path, tensors)
+        network.load_state_dict(_weights(tensors))
         network.trained = metadata.get("trained", {})
         return network.eval()
 
-    def fill(self, path: Path, tensors: dict[str, Tensor]) -> None:
-        """Take the weights from a checkpoint's tensors; CheckpointError names one that is wrong."""
-        check_tensors(path, self.state_dict(), _weights(tensors))
+    def resume(self, path: Path, optimizer: torch.optim.Optimizer) -> dict:
+        """Take weights and the state of the optimiser from a checkpoint; returns its metadata.
+
+        CheckpointError as for `load`, and for a network without the state of its training.
+        """
+        tensors, metadata = read_checkpoint(path)
+        read_settings(path, metadata, self.experiment)
+        if not isinstance(metadata.get("step"), int):
+            raise CheckpointError(f"{path}: a network without the state of its training")
+        numbered = list(enumerate(parameters(optimizer)))
+        state = {
+            f"optimizer.{i}.{key}": torch.zeros(()) if key == "step" else weight
+            for i, weight in numbered
+            for key in OPTIMIZER
+        }
+        check_tensors(path, self.state_dict() | state, tensors)
         self.load_state_dict(_weights(tensors))
+        for i, weight in numbered:
+            kept = {key: tensors[f"optimizer.{i}.{key}"] for key in OPTIMIZER}
+            optimizer.state[weight] = {key: x.to(weight.device) for key, x in kept.items()}
+        return metadata
+
+
+def parameters(optimizer: torch.optim.Optimizer) -> list[nn.Parameter]:
+    """All trained parameters, in the order of the optimiser."""
+    return [weight for group in optimizer.param_groups for weight in group["params"]]
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimiser's state as tensors under the names "optimizer.NUMBER.KEY"."""
+    states = enumerate(optimizer.state[weight] for weight in parameters(optimizer))
+    return {f"optimizer.{i}.{key}": x for i, kept in states for key, x in kept.items()}
 
 
 def _weights(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -264,10 +296,3 @@ def read_settings(path: Path, metadata: dict, expected: Experiment | None) -> Ex
                 f"found {saved.get(name)}; choose another file or directory"
             )
     return expected
-
-
-def _flat(value: dict, prefix: str = "") -> dict:
-    flat = {}
-    for key, v in value.items():
-        flat |= _flat(v, f"{prefix}{key}.") if isinstance(v, dict) else {prefix + key: v}
-    return flat

@@ -19,7 +19,6 @@ Shapes: N vectors (or integers), d dimensions.
 """
 
 import itertools
-from functools import lru_cache
 
 import numpy as np
 import torch
@@ -127,12 +126,12 @@ def vectors_to_integers(method: str, vectors: Tensor) -> Tensor:
     """Inverse of `integers_to_vectors`, [N, d] -> int64 [N]; ValueError for a row of no integer."""
     dimensions, values = vectors.shape[1], _VALUES.get(method)
     size = _numbered(method, dimensions)
-    found = vectors[:, :, None] == values
-    outside = ~found.any(2).all(1) | ~vectors.any(1)
+    digits = vectors[:, :, None] == values  # one-hot
+    outside = ~digits.any(2).all(1) | ~vectors.any(1)
     if outside.any():
         row = int(outside.nonzero()[0])
         raise ValueError(f"row {row} is not in {method}: found {vectors[row].tolist()}")
-    integers = (found.long().argmax(2) * _powers(len(values), dimensions)[1:]).sum(1)
+    integers = (digits.long().argmax(2) * _powers(len(values), dimensions)).sum(1)
     return integers - (integers > size // 2).long() if len(values) == 3 else integers
 
 
@@ -144,25 +143,14 @@ def _numbered(method: str, dimensions: int) -> int:
     return size
 
 
-@lru_cache(maxsize=256)
-def _powers(base: int, dimensions: int, dtype: torch.dtype = torch.int64) -> Tensor:
-    """base**d, ..., base, 1: [d + 1]."""
-    return torch.tensor([base**place for place in range(dimensions, -1, -1)], dtype=dtype)
+def _powers(base: int, dimensions: int) -> Tensor:
+    """base**(d - 1), ..., base, 1: [d]."""
+    return torch.tensor([base**place for place in reversed(range(dimensions))])
 
 
 def _vectors(method: str, integers: Tensor, dimensions: int) -> Tensor:
-    """`integers_to_vectors` of integers that are known to be in range.
-
-    Digit k is floor(i / base**k) - base * floor(i / base**(k + 1)). Up to 2**24 this is exact in
-    float32, up to 2**53 in float64, and both divide much faster than int64.
-    """
-    base = len(_VALUES[method])
-    if base == 3:
+    """`integers_to_vectors` of integers that are known to be in range."""
+    values = _VALUES[method]
+    if len(values) == 3:
         integers = integers + (integers >= 3**dimensions // 2)  # step over the zero vector
-    if (most := base**dimensions) <= 2**53:
-        exact = torch.float32 if most <= 2**24 else torch.float64
-        quotients = (integers.to(exact)[:, None] / _powers(base, dimensions, exact)).floor_()
-    else:
-        quotients = integers[:, None] // _powers(base, dimensions)
-    digits = torch.sub(quotients[:, 1:], quotients[:, :-1], alpha=base)
-    return (digits.sub_(1) if base == 3 else digits.mul_(2).sub_(1)).float()
+    return values[integers[:, None] // _powers(len(values), dimensions) % len(values)]

@@ -93,7 +93,7 @@ class Retries:
     def averaged(self, pairs: Sequence[Pair], count: int) -> np.ndarray:
         """Whether the answer under the mean logits of the first `count` draws is right: bool."""
         answers = self.solver(range(count)).answers([problem for problem, _ in pairs])
-        return judge(self.experiment.check, pairs, answers).solved
+        return judge(self.experiment.check, pairs, answers).marks["solved"]
 
     def solved_at(self, pairs: Sequence[Pair], tries: int) -> tuple[np.ndarray, np.ndarray]:
         """For each problem the try (from 1) that solved it, 0 for none: by the best beam, by any.
@@ -106,7 +106,7 @@ class Retries:
             answers = self.answers(number, [pairs[i][0] for i in left])
             asked = [pairs[i] for i, beams in zip(left, answers, strict=True) for _ in beams]
             said = [answer for beams in answers for answer in beams]
-            right = iter(judge(self.experiment.check, asked, said).solved)
+            right = iter(judge(self.experiment.check, asked, said).marks["solved"])
             for i, beams in zip(left, answers, strict=True):
                 good = [next(right) for _ in beams]
                 if good and good[0]:

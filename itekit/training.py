@@ -18,7 +18,7 @@ import shutil
 import signal
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -27,17 +27,15 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 from tqdm.auto import tqdm
 
-from itekit import files
 from itekit.data import copying_batch, stream
 from itekit.decoding import copy_strings
 from itekit.experiments import CopyingExperiment, Experiment
-from itekit.files import LOG, read_log
-from itekit.network import CheckpointError, Network, check_tensors, read_checkpoint, read_settings
+from itekit.files import LOG, locked, naming_full_disk, provenance, read_log, write_text
+from itekit.network import Network, optimizer_tensors, parameters
 from itekit.random_vectors import seeded
 from itekit.tasks.copying import edit_distances
 from itekit.vocabulary import Vocabulary
 
-STATE = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps for each parameter
 CHECKPOINT, FINISHED = "checkpoint.safetensors", "model.safetensors"
 PRECISIONS = ("float32", "bfloat16")
 LENGTHS = 8  # lengths are rounded up to a multiple where the model is compiled
@@ -69,47 +67,6 @@ def adamw(module: nn.Module, peak: float) -> torch.optim.AdamW:
     return torch.optim.AdamW(groups, lr=peak, betas=(0.9, 0.95), eps=1e-8, fused=True)
 
 
-def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The optimiser's state as tensors under the names "optimizer.NUMBER.KEY"."""
-    return {
-        f"optimizer.{i}.{key}": optimizer.state[p][key]
-        for i, p in enumerate(parameters(optimizer))
-        for key in STATE
-    }
-
-
-def load_optimizer(path: Path, optimizer: torch.optim.Optimizer, tensors: dict) -> None:
-    """Put back what `optimizer_tensors` gave; CheckpointError names a tensor that is wrong."""
-    found = {name: x for name, x in tensors.items() if name.startswith("optimizer.")}
-    expected = {
-        f"optimizer.{i}.{key}": torch.zeros(()) if key == "step" else p
-        for i, p in enumerate(parameters(optimizer))
-        for key in STATE
-    }
-    check_tensors(path, expected, found)
-    for i, p in enumerate(parameters(optimizer)):
-        optimizer.state[p] = {k: found[f"optimizer.{i}.{k}"].to(p.device) for k in STATE}
-
-
-def parameters(optimizer: torch.optim.Optimizer) -> list[nn.Parameter]:
-    """All trained parameters, in the order of the optimiser."""
-    return [p for group in optimizer.param_groups for p in group["params"]]
-
-
-@contextmanager
-def _terminating():
-    """Whether the process was told to terminate (SIGTERM) since the block began, as a function."""
-    told = threading.Event()
-    if threading.current_thread() is not threading.main_thread():  # others get no signals
-        yield told.is_set
-        return
-    before = signal.signal(signal.SIGTERM, lambda *_: told.set())
-    try:
-        yield told.is_set
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 class Trainer:
     """Trains one experiment in one directory.
 
@@ -127,6 +84,10 @@ class Trainer:
     Raises:
         CheckpointError: the directory holds a run of another experiment, or a damaged checkpoint.
         ValueError: an unknown precision.
+
+    Attributes:
+        step, seconds: of the run so far; interval: since the last record of its log.
+        executed: what the run was computed with, from which step on.
     """
 
     def __init__(
@@ -156,13 +117,43 @@ class Trainer:
             self.network.model.compile()
         self.optimizer = adamw(self.network, 0.0)
         self.stream = stream(experiment)
-        self.step, self.seconds, self.executed = 0, 0.0, []
-        self.interval = dict(START)  # what the next record of the log will be about
-        if (self.directory / CHECKPOINT).exists():
-            self._resume()
+        self.step, self.seconds, self.executed, self.interval = 0, 0.0, [], dict(START)
+        path = self.directory / CHECKPOINT
+        if path.exists():
+            kept = self.network.resume(path, self.optimizer)
+            self.step, self.seconds = kept["step"], kept["seconds"]
+            self.executed = kept.get("executed", [])
+            self.interval = kept.get("interval", self.interval)
         how = {"device": self.device.type, "precision": self.precision, "compiled": self.compiled}
         if not self.executed or not how.items() <= self.executed[-1].items():
             self.executed = [*self.executed, {"from_step": self.step, **how}]
+
+    def train_step(self) -> tuple[Tensor, int]:
+        """One step: a batch, its loss, the gradients, the update; waits for nothing on a GPU.
+
+        (Formulas longer than tree positions are deep are looked at, which is a wait.)
+
+        Returns:
+            the loss, a scalar on the device, and the number of positions worked on.
+        """
+        config, step, seed = self.experiment.training, self.step, self.experiment.seed
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate(step, config.steps, config.learning_rate, config.warmup)
+        batch = self.stream.batch(step)
+        if config.positions:
+            batch = batch.at_random_positions(config.positions, seeded(seed, POSITIONS, step))
+        if self.compiled:
+            batch = batch.padded(LENGTHS)
+        torch.manual_seed(seeded(seed, DROPOUT, step).initial_seed())
+        half = self.precision == "bfloat16"
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
+            loss = self.network.batch_loss(batch, seeded(seed, RANDOM_PARTS, step))
+        self.optimizer.zero_grad()
+        loss.backward()
+        clip_grad_norm_(parameters(self.optimizer), config.gradient_norm)
+        self.optimizer.step()
+        self.step += 1
+        return loss.detach(), batch.tokens
 
     def run(self, until: int | None = None, progress: bool = True) -> Network:
         """Train to the end (or to step `until`), from wherever the directory stands.
@@ -181,84 +172,47 @@ class Trainer:
             OSError: a checkpoint cannot be written; the one before it is still whole.
             KeyboardInterrupt: the process was told to terminate.
         """
-        config = self.experiment.training
+        config, name, log = self.experiment.training, self.experiment.name, self.directory / LOG
         last = config.steps if until is None else until
         if not self.step <= last <= config.steps:
             raise ValueError(f"until must be {self.step} to {config.steps}, found {until}")
-        bar = tqdm(
-            total=last,
-            initial=self.step,
-            disable=not progress,
-            unit="step",
-            desc=self.experiment.name,
-        )
-        with files.locked(self.directory), bar, _terminating() as terminating:
-            kept = [r for r in read_log(self.directory) if r["step"] <= self.step]
-            files.write_text(self.directory / LOG, "".join(json.dumps(r) + "\n" for r in kept))
+        bar = tqdm(total=last, initial=self.step, disable=not progress, unit="step", desc=name)
+        told = threading.Event()
+        with locked(self.directory), bar, ExitStack() as stack:
+            if threading.current_thread() is threading.main_thread():  # others get no signals
+                before = signal.signal(signal.SIGTERM, lambda *_: told.set())
+                stack.callback(signal.signal, signal.SIGTERM, before)
+            records = [r for r in read_log(self.directory) if r["step"] <= self.step]
+            write_text(log, "".join(json.dumps(record) + "\n" for record in records))
             self.network.train()
-            started = saved = time.monotonic()
+            self.clock = saved = time.monotonic()
             while self.step < last:
                 loss, tokens = self.train_step()
                 self.interval["loss"] += loss
                 self.interval["tokens"] += tokens
                 bar.update()
                 if self.step % config.log_every == 0 or self.step == config.steps:
-                    started = self._clock(started)
                     record = self._record()
-                    with files.naming_full_disk(log := self.directory / LOG), open(log, "a") as f:
-                        f.write(json.dumps(record) + "\n")
+                    with naming_full_disk(log), open(log, "a") as file:
+                        file.write(json.dumps(record) + "\n")
                     bar.set_postfix(loss=f"{record['loss']:.4f}")
                 due = self.step % config.checkpoint_every == 0 or self.step == last
-                if due or terminating() or time.monotonic() - saved > CHECKPOINT_SECONDS:
-                    started = self._clock(started)
+                stop = told.is_set()
+                if due or stop or time.monotonic() - saved > CHECKPOINT_SECONDS:
                     self._save()
                     saved = time.monotonic()
-                if terminating():
+                if stop:
                     raise KeyboardInterrupt
             if self.step == config.steps:
                 self._finish()
         return self.network.train(False)
 
-    def train_step(self) -> tuple[Tensor, int]:
-        """One step: a batch, its loss, the gradients, the update; waits for nothing on a GPU.
-
-        (Formulas longer than tree positions are deep are looked at, which is a wait.)
-
-        Returns:
-            the loss, a scalar on the device, and the number of positions worked on.
-        """
-        config, step, seed = self.experiment.training, self.step, self.experiment.seed
-        for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate(step, config.steps, config.learning_rate, config.warmup)
-        batch = self.stream.batch(step)
-        if config.positions:
-            batch = batch.at_random_positions(config.positions, seeded(seed, POSITIONS, step))
-        batch = (batch.padded(LENGTHS) if self.compiled else batch).to(self.device)
-        torch.manual_seed(seeded(seed, DROPOUT, step).initial_seed())
-        half = self.precision == "bfloat16"
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
-            loss = self.network.batch_loss(batch, seeded(seed, RANDOM_PARTS, step))
-        self.optimizer.zero_grad()
-        loss.backward()
-        clip_grad_norm_(parameters(self.optimizer), config.gradient_norm)
-        self.optimizer.step()
-        self.step += 1
-        return loss.detach(), batch.tokens
-
-    def _clock(self, started: float) -> float:
-        """Add the time since `started` to the run's and to the interval's; returns now."""
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
-        seconds = (now := time.monotonic()) - started
-        self.seconds += seconds
-        self.interval["seconds"] += seconds
-        return now
-
     def _record(self) -> dict:
         """The record of the log for the steps since the one before, which begins anew."""
         config, interval = self.experiment.training, self.interval
         first = (self.step - 1) // config.log_every * config.log_every
-        mean = float(interval["loss"]) / (self.step - first)
+        mean = float(interval["loss"]) / (self.step - first)  # waits for a GPU
+        self._clock()
         if not math.isfinite(mean):
             self._diverged(f"the loss is {mean} in steps {first + 1} to {self.step}")
         record = {
@@ -274,31 +228,26 @@ class Trainer:
             record |= validate(self.network, self.stream)
         return record
 
+    def _clock(self) -> None:
+        """Add the time since the last call to the run's and to the interval's."""
+        seconds = time.monotonic() - self.clock
+        self.clock += seconds
+        self.seconds += seconds
+        self.interval["seconds"] += seconds
+
     def _diverged(self, what: str) -> None:
         path = self.directory / CHECKPOINT
         last = f"the last good checkpoint is {path}" if path.exists() else "there is no checkpoint"
         raise TrainingDivergedError(f"{self.experiment.name}: {what}; {last}")
 
     def _save(self) -> None:
-        if not all(p.isfinite().all() for p in parameters(self.optimizer)):
+        if not all(weight.isfinite().all() for weight in parameters(self.optimizer)):
             self._diverged(f"a weight is infinite or not a number after step {self.step}")
+        self._clock()
         interval = self.interval | {"loss": float(self.interval["loss"])}
         extra = {"step": self.step, "seconds": self.seconds, "executed": self.executed}
-        extra["interval"] = interval
         state = optimizer_tensors(self.optimizer)
-        self.network.save(self.directory / CHECKPOINT, extra, state)
-
-    def _resume(self) -> None:
-        path = self.directory / CHECKPOINT
-        tensors, metadata = read_checkpoint(path)
-        read_settings(path, metadata, self.experiment)
-        if not isinstance(metadata.get("step"), int):
-            raise CheckpointError(f"{path}: a network without the state of its training")
-        self.network.fill(path, tensors)
-        load_optimizer(path, self.optimizer, tensors)
-        self.step, self.seconds = metadata["step"], metadata["seconds"]
-        self.executed = metadata.get("executed", [])
-        self.interval = metadata.get("interval", dict(START))
+        self.network.save(self.directory / CHECKPOINT, extra | {"interval": interval}, state)
 
     def _finish(self) -> None:
         self.network.trained = {
@@ -306,7 +255,7 @@ class Trainer:
             "seconds": round(self.seconds, 1),
             "threads": torch.get_num_threads(),
             "executed": self.executed,
-            **files.provenance(self.device),
+            **provenance(self.device),
         }
         self.network.save(self.directory / FINISHED)
 
@@ -322,8 +271,7 @@ def validate(network: Network, stream, batches: int = 4, size: int = 256) -> dic
     U = network.matrix(network.experiment.vocabulary, seeded(network.experiment.seed, VALIDATION))
     losses, correct, count = [], 0, 0
     for batch in stream.held_out(batches, size):
-        batch = batch.to(U.device)
-        logits, targets = network.logits(U, batch), batch.target
+        logits, targets = network.logits(U, batch), batch.target.to(U.device)
         losses.append(network.loss(logits, targets).item())
         real = targets != Vocabulary.pad_id
         correct += (logits.argmax(-1) == targets)[real].sum().item()
@@ -349,6 +297,6 @@ def _longest_edit_distance(network: Network, samples: int = 4) -> float:
         return float(length)
     every = max(1, grid.samples // samples)
     strings = np.concatenate([grid.strings(u, length, VALIDATION_SEED) for u in uniques])[::every]
-    batch = copying_batch(strings, np.full(len(strings), length), vocabulary).to(network.device)
+    batch = copying_batch(strings, np.full(len(strings), length), vocabulary)
     U = network.matrix(vocabulary, seeded(VALIDATION_SEED, 0))
     return float(edit_distances(copy_strings(network, U, batch), batch.target).mean())

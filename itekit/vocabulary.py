@@ -7,7 +7,7 @@ fixed, class 0, class 1, ..., so that the interchangeable rows come last in the 
 (paper, equation "embed").
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from string import ascii_letters, ascii_lowercase, digits
@@ -73,35 +73,28 @@ class Vocabulary:
 
     def encode(self, tokens: Iterable[str]) -> list[int]:
         """Identifiers of `tokens` (a string: of its characters); UnknownTokenError for others."""
-        found = []
+        tokens = list(tokens)
         for position, token in enumerate(tokens):
             if token not in self._ids:
                 raise UnknownTokenError(
                     f"unknown token {token!r} at position {position}: expected one of "
                     f"{' '.join(self.tokens[len(SPECIAL) :])}"
                 )
-            found.append(self._ids[token])
-        return found
+        return [self._ids[token] for token in tokens]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
         """Tokens of `ids`, special ones included."""
         return [self.tokens[int(i)] for i in ids]
 
-    def extend(self, more: Sequence[str] | Mapping[int, Sequence[str]]) -> "Vocabulary":
-        """The same vocabulary with `more` interchangeable tokens, V' of the paper.
-
-        more: tokens of the first class, or {class index: tokens}. ValueError: a token exists.
-        """
+    def extend(self, more: Sequence[str], index: int = 0) -> "Vocabulary":
+        """The same with `more` tokens in class `index`, V' of the paper; ValueError: one exists."""
         classes = list(self.interchangeable)
-        for index, tokens in (more if isinstance(more, Mapping) else {0: more}).items():
-            classes[index] += tuple(tokens)
+        classes[index] += tuple(more)
         return Vocabulary(self.fixed, tuple(classes))
 
 
+# Of each task the constants, operators and, for traces, `;` `{` `}` and the `|` that Spot writes.
 FIXED = {"ltl": "10!&|XU;{}", "propositional": "10!&|=^"}
-"""Task -> its constants, operators and, for traces, `;` `{` `}` and the `|` that Spot writes."""
-
-
 IDEOGRAPHS = "".join(map(chr, range(0x4E00, 0x4E00 + 10_000)))  # one character each, like letters
 
 
@@ -125,8 +118,3 @@ def proposition_names(count: int) -> tuple[str, ...]:
 def logic_vocabulary(task: str, propositions: int) -> Vocabulary:
     """That of "ltl" or "propositional": the propositions are one interchangeable class."""
     return Vocabulary(tuple(FIXED[task]), (proposition_names(propositions),))
-
-
-def ltl_vocabulary(propositions: int) -> Vocabulary:
-    """`logic_vocabulary` of LTL."""
-    return logic_vocabulary("ltl", propositions)

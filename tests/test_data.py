@@ -33,11 +33,11 @@ from itekit.vocabulary import (
     Vocabulary,
     alphabet,
     copying_vocabulary,
-    ltl_vocabulary,
+    logic_vocabulary,
 )
 
 PAD, END, START = 0, 1, 2
-VOCABULARY = ltl_vocabulary(3)
+VOCABULARY = logic_vocabulary("ltl", 3)
 PAIRS = read_set("ltl35", "smoke")["train"]
 
 

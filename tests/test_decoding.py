@@ -13,7 +13,7 @@ from torch.nn.functional import normalize
 
 from itekit import decoding
 from itekit.data import problems
-from itekit.decoding import Solver, _Steps, beam, greedy
+from itekit.decoding import Solver, _Steps, beam, greedy, published_search
 from itekit.model import ModelConfig, Transformer
 
 END, START, FIRST = 1, 2, 3
@@ -176,7 +176,7 @@ def published_copy(model, U, source, limit: int) -> tuple[int, ...]:
 def test_the_published_search_passes_over_ends_and_takes_the_best(seed):
     model, U = network(seed)
     source, limit = sources(seed, LENGTHS), 8
-    found = beam(model, U, source, limit, 1, published=True)[0][:, 0]
+    found = published_search(model, U, source, limit)
     with torch.no_grad():
         expected = [published_copy(model, U, row[row != 0][None], limit) for row in source]
     assert [tuple(row[row != 0].tolist()) for row in found] == expected

@@ -121,7 +121,7 @@ def test_alpha_renaming_trains_on_every_order_of_every_choice_within_each_class(
 
 
 def test_alpha_renaming_evaluates_in_order():
-    test = TWO.extend({0: "de"})
+    test = TWO.extend("de")
     maker = AlphaRenamingEmbedding(test, 12, f_fn=False).eval()
     assert places(maker.matrix(test, seeded()), maker) == list(range(len(test)))
     assert places(maker.matrix(TWO, seeded()), maker) == [0, 1, 2, 3, 4, 5, 8, 9, 10, 11]

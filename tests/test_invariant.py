@@ -15,10 +15,10 @@ from itekit.decoding import Solver, beam, greedy
 from itekit.invariant import Streams
 from itekit.model import Past
 from itekit.results import load_network
-from itekit.training import Network, Trainer
-from itekit.vocabulary import Vocabulary, ltl_vocabulary
+from itekit.training import Network
+from itekit.vocabulary import Vocabulary, logic_vocabulary
 
-NAMES = ltl_vocabulary(26).interchangeable[0]
+NAMES = logic_vocabulary("ltl", 26).interchangeable[0]
 
 
 def network(aggregation: str = "both") -> Network:
@@ -64,7 +64,7 @@ def logits(network, vocabulary, some: Batch) -> torch.Tensor:
 @pytest.mark.parametrize("aggregation", ["encoder", "both"])
 def test_a_renamed_problem_has_the_renamed_answer(aggregation):
     some, rng, made = some_formulas(200), random.Random(1), network(aggregation)
-    vocabulary = ltl_vocabulary(26)
+    vocabulary = logic_vocabulary("ltl", 26)
     order = [dict(zip("abc", rng.sample(NAMES, 3), strict=True)) for _ in some]
     renamings = [Renaming(to) for to in order]
     others = [rename(text) for rename, text in zip(renamings, some, strict=True)]
@@ -85,7 +85,7 @@ def test_a_renamed_problem_has_the_renamed_answer(aggregation):
 
 
 def test_the_shipped_network_answers_renamed_problems_alike():
-    made, vocabulary = load_network("ltl/symbol-invariant", "lab"), ltl_vocabulary(26)
+    made, vocabulary = load_network("ltl/symbol-invariant", "lab"), logic_vocabulary("ltl", 26)
     rng = random.Random(0)
     some = [formula for formula, _ in read_set("ltl-generalization", "lab")["test"][::40]]
     renamings = [Renaming(dict(zip("abcdef", rng.sample(NAMES, 6), strict=True))) for _ in some]
@@ -96,7 +96,7 @@ def test_the_shipped_network_answers_renamed_problems_alike():
 
 
 def test_streams_may_stand_in_any_order(monkeypatch):
-    made, vocabulary = network(), ltl_vocabulary(5)
+    made, vocabulary = network(), logic_vocabulary("ltl", 5)
     some = batch(some_formulas(8), vocabulary)
     before, of = logits(made, vocabulary, some), Streams.of.__func__
 
@@ -110,14 +110,14 @@ def test_streams_may_stand_in_any_order(monkeypatch):
 
 
 def test_more_symbols_than_in_training():
-    made, vocabulary = network(), ltl_vocabulary(26)
+    made, vocabulary = network(), logic_vocabulary("ltl", 26)
     many = formula(random.Random(7), "".join(NAMES[:20]), 40)
     assert len(set(many) & set(NAMES)) > 3 == len(made.experiment.vocabulary.interchangeable[0])
     assert Solver(made, vocabulary=vocabulary).answers([many])[0]
 
 
 def test_a_symbol_that_the_problem_does_not_hold_is_never_the_answer():
-    made, vocabulary = network(), ltl_vocabulary(4)
+    made, vocabulary = network(), logic_vocabulary("ltl", 4)
     found = logits(made, vocabulary, batch(["Ua1", "&ab", "X1"], vocabulary))[:, 0]
     held = [vocabulary.encode(text) for text in ("a", "ab", "")]
     for row, symbols in zip(found, held, strict=True):
@@ -127,7 +127,7 @@ def test_a_symbol_that_the_problem_does_not_hold_is_never_the_answer():
 
 def test_aggregated_attention_by_hand():
     """One layer of the encoder for "&ab": streams a and b, each on its own."""
-    made, vocabulary = network("encoder"), ltl_vocabulary(3)
+    made, vocabulary = network("encoder"), logic_vocabulary("ltl", 3)
     model, D = made.model, made.experiment.model.d_model
     layer = model.encoder[0]
     U = made.matrix(vocabulary, None)
@@ -168,8 +168,8 @@ def test_aggregated_attention_by_hand():
 
 
 def test_logits_are_cosines_of_the_mean_and_of_each_symbol():
-    made, vocabulary = network(), ltl_vocabulary(3)
-    some, U = batch(["Uab"], vocabulary), made.matrix(ltl_vocabulary(3), None)
+    made, vocabulary = network(), logic_vocabulary("ltl", 3)
+    some, U = batch(["Uab"], vocabulary), made.matrix(logic_vocabulary("ltl", 3), None)
     with torch.no_grad():
         encoded = made.model.encode(U, some.source)
         x = made.model.decode(U, some.inputs, encoded)
@@ -182,7 +182,7 @@ def test_logits_are_cosines_of_the_mean_and_of_each_symbol():
 
 @pytest.mark.parametrize("aggregation", ["encoder", "both"])
 def test_decoding_step_by_step_and_in_a_batch_changes_nothing(aggregation):
-    made, vocabulary = network(aggregation), ltl_vocabulary(5)
+    made, vocabulary = network(aggregation), logic_vocabulary("ltl", 5)
     some = batch(some_formulas(12), vocabulary)
     U = made.matrix(vocabulary, None)
     with torch.no_grad():
@@ -198,14 +198,6 @@ def test_decoding_step_by_step_and_in_a_batch_changes_nothing(aggregation):
         one = source[None, source != 0]
         assert torch.equal(beam(made.model, U, one, 8, 3)[0][0], together[i])
         assert torch.equal(greedy(made.model, U, one, 8)[0], first[i])
-
-
-def test_padding_has_no_say():
-    made, vocabulary = network(), ltl_vocabulary(3)
-    some = batch(some_formulas(6), vocabulary)
-    found, padded = logits(made, vocabulary, some), logits(made, vocabulary, some.padded(8))
-    real = some.target != 0
-    assert torch.allclose(found[real], padded[:, : real.shape[1]][real], atol=1e-5)
 
 
 def test_several_classes_are_refused():
@@ -227,11 +219,3 @@ def test_a_converted_network_begins_where_the_ordinary_one_stood():
     real = (some.target != 0) & holds[:, None]
     assert torch.allclose(found[real], expected[real][:, a], atol=1e-4)
     assert torch.isinf(found[~holds]).all()
-
-
-def test_weights_to_begin_with_are_those_of_the_start(tmp_path):
-    made = tiny_experiment("ltl/symbol-invariant", seed=5)
-    other = network("encoder")
-    trainer = Trainer(replace(made, model=other.experiment.model), tmp_path, start=other)
-    for name, tensor in trainer.network.state_dict().items():
-        assert torch.equal(tensor, other.state_dict()[name]), name

@@ -16,7 +16,6 @@ from torch._dynamo.testing import CompileCounter
 from torch.nn.functional import layer_norm, normalize, relu, scaled_dot_product_attention
 
 from itekit.data import Batch
-from itekit.decoding import _Steps
 from itekit.logic.formulas import ARITY
 from itekit.model import (
     MAX_TREE_DEPTH,
@@ -27,7 +26,7 @@ from itekit.model import (
     tree_encoding,
     tree_paths,
 )
-from itekit.vocabulary import ltl_vocabulary
+from itekit.vocabulary import logic_vocabulary
 
 CONFIG = ModelConfig(d_model=16, layers=2, heads=2, d_ff=24)
 END, START, FIRST = 1, 2, 3
@@ -146,16 +145,6 @@ def rows(S: int, T: int, count: int = 4) -> Batch:
     return Batch(*sides)
 
 
-def test_decoding_step_by_step_equals_decoding_at_once():
-    """One column at a time, several rows for each source."""
-    model, U, T = transformer(), matrix(), 20
-    source, target = sequences([4, 9, 2]), torch.randint(3, 9, (6, T), generator=seeded())
-    steps = _Steps(model, U, source, T)
-    found = [steps.step(column) for column in shifted(target).T]
-    expected = model(U, source.repeat_interleave(2, 0), shifted(target))
-    torch.testing.assert_close(torch.stack(found, 1), expected, atol=1e-6, rtol=1e-5)
-
-
 @given(st.permutations(range(FIRST, 9)), st.integers(0, 1000))
 def test_renaming_tokens_with_their_rows_renames_the_logits(order, seed):
     """The embedding matrix is all that the model knows of a token."""
@@ -246,10 +235,11 @@ def test_bfloat16_is_near_float32():
 
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # torch's compiler
-def test_the_model_is_compiled_whole_and_rarely():
+@pytest.mark.parametrize("name", ["ltl/proposed", "ltl/symbol-invariant"])
+def test_the_model_is_compiled_whole_and_rarely(name):
     """Once for the first shape and once for varying ones; evaluation is a third."""
     torch._dynamo.reset()
-    counter, plain, compiled = CompileCounter(), tiny_logic_network(), tiny_logic_network()
+    counter, plain, compiled = CompileCounter(), *(tiny_logic_network(name) for _ in range(2))
     compiled.model.compile(backend=counter, fullgraph=True)
     assert compiled.model.state_dict().keys() == plain.model.state_dict().keys()
     for S, T in [(8, 16), (12, 24), (8, 32), (11, 14)]:
@@ -289,7 +279,7 @@ def test_they_are_those_of_the_parsed_formulas(batch):
 
 def source(token: str, count: int) -> torch.Tensor:
     """A token so many times, and then a proposition: int64 [1, count + 1]."""
-    return torch.tensor([ltl_vocabulary(3).encode(token * count + "a")])
+    return torch.tensor([logic_vocabulary("ltl", 3).encode(token * count + "a")])
 
 
 def test_an_example_by_hand():

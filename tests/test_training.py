@@ -4,8 +4,6 @@ import errno
 import json
 import os
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +15,6 @@ from tiny import mixed_batch, seeded, tiny_experiment, tiny_logic_network, tiny_
 
 from itekit import files, network, training
 from itekit.data import Batch, stream
-from itekit.embeddings import EmbeddingConfig
 from itekit.network import CheckpointError, read_checkpoint, save_checkpoint
 from itekit.results import CHECKPOINTS
 from itekit.tasks.copying import CopyingData
@@ -31,32 +28,6 @@ from itekit.training import (
     TrainingDivergedError,
     read_log,
 )
-
-TESTS = Path(__file__).parent
-
-# Trains, and is killed in the middle of writing a file: which, and after which step.
-CHILD = """
-import os, signal, sys
-import torch
-from itekit import files
-from itekit.training import Trainer
-from tiny import tiny_experiment
-
-torch.set_num_threads(1)
-directory, name, step = sys.argv[1], sys.argv[2], int(sys.argv[3])
-trainer = Trainer(tiny_experiment(checkpoint_every=5), directory)
-replace = files.os.replace
-
-def killed(source, target):
-    if target.name == name and trainer.step == step:
-        with open(target.parent / "log.jsonl", "a") as log:
-            log.write('{"step": 2')
-        os.kill(os.getpid(), signal.SIGKILL)
-    replace(source, target)
-
-files.os.replace = killed
-trainer.run(progress=False)
-"""
 
 
 def same(directory: Path) -> list[dict]:
@@ -89,28 +60,6 @@ def test_a_run_leaves_its_log_its_checkpoint_and_its_network(whole):
     assert records[0]["learning_rate"] == pytest.approx(1e-3) and records[0]["loss"] > 0
 
 
-def test_a_killed_run_resumes_with_the_same_losses_and_weights(whole, tmp_path):
-    """A process is killed while it writes a checkpoint and a log line; this one goes on."""
-    killed = subprocess.run(
-        [sys.executable, "-c", CHILD, str(tmp_path), CHECKPOINT, "15"],
-        env=os.environ | {"PYTHONPATH": str(TESTS), "OMP_NUM_THREADS": "1"},
-        capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    assert read_checkpoint(tmp_path / CHECKPOINT)[1]["step"] == 10
-    assert [r["step"] for r in read_log(tmp_path)] == [5, 10, 15]
-    assert not (tmp_path / FINISHED).exists()
-    (left,) = tmp_path.glob("*.tmp") or tmp_path.glob(".*.tmp")
-    os.utime(left, (0, 0))  # as old as a killed run's
-
-    trainer = Trainer(tiny_experiment(checkpoint_every=5), tmp_path)
-    assert trainer.step == 10
-    trainer.run(progress=False)
-    assert {path.name for path in tmp_path.iterdir()} - {files.LOCK} == {CHECKPOINT, LOG, FINISHED}
-    assert same(tmp_path) == same(whole)
-    assert all(same_tensors(tmp_path / name, whole / name) for name in (CHECKPOINT, FINISHED))
-
-
 @pytest.mark.parametrize(
     ("name", "precision"),
     [
@@ -119,14 +68,21 @@ def test_a_killed_run_resumes_with_the_same_losses_and_weights(whole, tmp_path):
         ("prop-perturbed/plain", "bfloat16"),
     ],
 )
-def test_a_run_in_pieces_gives_the_same_losses(name, precision, tmp_path):
-    made = tiny_experiment(name, checkpoint_every=5)
-    for folder, stops in (("whole", (20,)), ("pieces", (5, 13, 20))):
+def test_a_run_in_pieces_gives_the_same_losses_and_weights(name, precision, tmp_path):
+    """Among what a killed run leaves: half a record, and half a file."""
+    made, pieces = tiny_experiment(name, checkpoint_every=5), tmp_path / "pieces"
+    for folder, stops in ((tmp_path / "whole", (20,)), (pieces, (5, 13, 20))):
         for until in stops:
-            trainer = Trainer(made, tmp_path / folder, precision=precision)
-            trainer.run(until, progress=False)
-    assert same(tmp_path / "pieces") == same(tmp_path / "whole")
-    assert same_tensors(tmp_path / "pieces" / FINISHED, tmp_path / "whole" / FINISHED)
+            Trainer(made, folder, precision=precision).run(until, progress=False)
+            if until < 20:
+                (left := folder / f".{CHECKPOINT}.1.tmp").write_bytes(b"half")
+                os.utime(left, (0, 0))
+                with open(folder / LOG, "a") as log:
+                    log.write('{"step": 2')
+    assert same(pieces) == same(tmp_path / "whole")
+    assert {path.name for path in pieces.iterdir()} - {files.LOCK} == {CHECKPOINT, LOG, FINISHED}
+    for name in (CHECKPOINT, FINISHED):
+        assert same_tensors(pieces / name, tmp_path / "whole" / name)
 
 
 @pytest.mark.parametrize("name", ["copying-5-10/proposed", "copying-names-30/proposed"])
@@ -325,10 +281,9 @@ def test_damaged_json_is_one_clear_error(tmp_path, text):
         files.read_json(path)
 
 
-@pytest.mark.parametrize("kept", [0, 100, -1])
-def test_a_truncated_checkpoint_is_named(whole, tmp_path, kept):
+def test_a_truncated_checkpoint_is_named(whole, tmp_path):
     path = tmp_path / "run.safetensors"
-    path.write_bytes((whole / FINISHED).read_bytes()[:kept])
+    path.write_bytes((whole / FINISHED).read_bytes()[:-1])
     with pytest.raises(CheckpointError, match="run.safetensors: damaged or truncated"):
         Network.load(path)
     with pytest.raises(CheckpointError, match="gone.safetensors: no such checkpoint"):
@@ -371,7 +326,6 @@ def test_another_evaluation_of_the_same_run_is_allowed(whole):
     network = Network.load(whole / FINISHED)
     assert network.experiment == made
     assert network.with_rope_base(500.0).experiment.model.rope_base == 500
-    assert network.with_search("published").experiment.search == "published"
 
 
 @pytest.mark.parametrize("path", sorted(CHECKPOINTS.glob("*.safetensors")), ids=lambda p: p.stem)
@@ -403,8 +357,7 @@ def test_a_matrix_for_each_sequence_gives_what_each_matrix_gives():
         assert torch.allclose(found[row, :, 3:], logits[:, 3:], atol=1e-5)
 
 
-@pytest.mark.parametrize("adacos", [True, False])
-def test_it_learns(adacos, tmp_path):
+def test_it_learns(tmp_path):
     """Strings of one or two of three characters, where 60 % is the best without copying."""
     made = tiny_experiment()
     config = replace(
@@ -413,11 +366,6 @@ def test_it_learns(adacos, tmp_path):
     )  # fmt: skip
     made = replace(made, data=CopyingData(1, 2, 3), training=config)
     made = replace(made, model=replace(made.model, dropout=0.0))
-    if not adacos:
-        model = replace(made.model, normalize_features=False)
-        made = replace(
-            made, embedding=EmbeddingConfig(f_fn=False), model=model, loss="cross_entropy"
-        )
     Trainer(made, tmp_path).run(progress=False)
     records = read_log(tmp_path)
     assert records[-1]["loss"] < 0.6 * records[0]["loss"]

@@ -35,16 +35,16 @@ def test_an_unknown_token_is_named_with_its_position():
 
 
 def test_extension_adds_to_the_ends_of_classes_and_moves_nothing_learned():
-    longer = TWO.extend({0: "ab", 1: ["2"]})
+    longer = TWO.extend("ab").extend(["2"], 1)
     assert longer.interchangeable == (("x", "y", "z", "a", "b"), ("0", "1", "2"))
     assert longer.tokens[: TWO.learned_count] == TWO.tokens[: TWO.learned_count]
-    assert TWO.extend({}) == TWO and TWO.extend("ab") == TWO.extend({0: ["a", "b"]})
+    assert TWO.extend(()) == TWO and TWO.extend("ab") == TWO.extend(["a", "b"])
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: TWO.extend({1: "x"}), "'x' occurs twice"),
+        (lambda: TWO.extend("x", 1), "'x' occurs twice"),
         (lambda: Vocabulary(("a", "a")), "'a' occurs twice"),
         (lambda: Vocabulary((START,)), "'<start>' occurs twice"),
         (lambda: Vocabulary((), "abc"), r"found 'abc': one class is \('abc',\)"),

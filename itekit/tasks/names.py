@@ -3,10 +3,12 @@
 FAMILIES has the settings of a family at each size, VARIANTS what a variant changes in them; what
 neither mentions is as the defaults of `itekit.experiments` say. A setting is called by its path,
 as on the command line: "training.steps". In place of a value there may be a function, which gets
-all other settings. `itekit.experiments.experiment` puts family, variant and changes together.
+all other settings. `settings_of` puts family, variant and changes together.
 
 "Ours" is what the paper does not have. An experiment stays here if a sentence of a lesson needs it.
 """
+
+from itekit.files import nearest
 
 
 def inside(part: str, **settings) -> dict:
@@ -244,3 +246,46 @@ VARIANTS |= {
 NAMES = tuple(f"{family}/{variant}" for family, some in VARIANTS.items() for variant in some)
 LOGIC_NAMES = tuple(name for name in NAMES if not name.startswith("copying-"))
 COPYING_NAMES = tuple(name for name in NAMES if name.startswith("copying-"))
+
+
+def settings_of(name: str, defaults: dict, changes: dict) -> dict:
+    """The settings of FAMILY/VARIANT, from the `defaults` of its task and size, and with changes.
+
+    ValueError: an unknown name or setting; the nearest ones are listed.
+    """
+    family, _, variant = _nearest(name, NAMES, "experiment").partition("/")
+    settings = flat(defaults) | FAMILIES[family][defaults["scale"]]
+    changes = {_path(key, settings): value for key, value in changes.items()}
+    table = VARIANTS[family][variant].items()
+    settings |= {key: value for key, value in table if not callable(value)} | changes
+    computed = {key: value(settings) for key, value in table if callable(value)}
+    nested = {}
+    for path, value in (settings | computed | changes).items():
+        part, _, last = path.rpartition(".")
+        (nested.setdefault(part, {}) if part else nested)[last] = value
+    return nested
+
+
+def flat(settings: dict, prefix: str = "") -> dict:
+    """Settings by their paths, such as "training.steps"."""
+    paths = {}
+    for key, v in settings.items():
+        paths |= flat(v, f"{prefix}{key}.") if isinstance(v, dict) else {prefix + key: v}
+    return paths
+
+
+def _path(key: str, settings: dict) -> str:
+    """The path of a setting that is called by its path, or by its last word alone."""
+    paths = [path for path in settings if path.endswith(f".{key}")]
+    if key in settings or not paths:
+        return _nearest(key, [*settings, *(path.split(".")[-1] for path in settings)], "setting")
+    if len(paths) > 1:
+        raise ValueError(f"setting {key!r} may be {' or '.join(paths)}: give the whole path")
+    return paths[0]
+
+
+def _nearest(word: str, known, what: str) -> str:
+    """The word itself if it is known; else ValueError names the nearest."""
+    if word in known:
+        return word
+    raise ValueError(f"unknown {what} {word!r}: try {nearest(word, known)}")

@@ -18,7 +18,7 @@ from itekit.plots.lines import METHODS
 from itekit.plots.show import BELOW, look
 from itekit.random_vectors import seeded
 from itekit.results import shipped
-from itekit.vocabulary import ltl_vocabulary
+from itekit.vocabulary import logic_vocabulary
 from lessons.exercises import Exercise, many, random_formula
 from lessons.panels import Panel, small_panel, typed
 from lessons.rates import Counts
@@ -72,7 +72,7 @@ def _balanced(leaves: str) -> str:
 @torch.no_grad()
 def costs(size: str, seed: int, copies: int = 16, tries: int = 15) -> dict[str, list[float]]:
     """Milliseconds of one core to read 16 formulas of 23 tokens with each of SYMBOLS."""
-    vocabulary, found, threads = ltl_vocabulary(12), {}, torch.get_num_threads()
+    vocabulary, found, threads = logic_vocabulary("ltl", 12), {}, torch.get_num_threads()
     torch.set_num_threads(1)
     for name in ("symbol-invariant", "proposed"):
         model = network(f"ltl/{name}", size, seed)
