@@ -231,21 +231,26 @@ def problems(experiment: Experiment, pairs: Sequence[Pair], vocabulary: Vocabula
         pairs = [by_name(pair) for pair in pairs]
     if experiment.canonical:
         names = vocabulary.interchangeable[0]
-        pairs = [canonical_renaming("".join(p), names, names).apply_pair(*p) for p in pairs]
+        pairs = [canonical_renaming([*p, *y], names, names).apply_pair(p, y) for p, y in pairs]
     return Problems.of(pairs, vocabulary)
 
 
 def stream(experiment: Experiment):
     """The batches of an experiment: `batch(step)`, and `held_out`, the ones to validate with.
 
-    An experiment of a task of your own has a method `stream`, which then gives them.
-    MissingError: the set of a logic experiment is not there.
+    An experiment of a task of your own has a method `sides`: pairs to train on, and to validate
+    with; or one called `stream`, which gives the batches. MissingError: the set of a logic
+    experiment is not there.
     """
     if hasattr(experiment, "stream"):
         return experiment.stream()
     size, seed, vocabulary = experiment.training.batch_size, experiment.seed, experiment.vocabulary
     if isinstance(experiment, CopyingExperiment):
         return CopyingStream(experiment.data, vocabulary, size, seed)
-    pairs = read_set(experiment.set, experiment.scale)
-    packed = (problems(experiment, pairs[s], vocabulary) for s in ("train", "validation"))
+    if hasattr(experiment, "sides"):
+        sides = experiment.sides()
+    else:
+        pairs = read_set(experiment.set, experiment.scale)
+        sides = pairs["train"], pairs["validation"]
+    packed = (problems(experiment, side, vocabulary) for side in sides)
     return PairStream(*packed, size, seed)

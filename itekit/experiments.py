@@ -70,8 +70,9 @@ class TrainingConfig:
 class Experiment:
     """What decides a run of any task.
 
-    A task of your own is a subclass with `vocabulary`, `test_vocabulary`, a method `stream` that
-    gives the batches to train on (see `itekit.data.stream`), and a static method `check`.
+    A task of your own is a subclass with `vocabulary`, `test_vocabulary`, a method `sides` that
+    gives pairs to train on and to validate with (see `itekit.data.stream`), and a static method
+    `check`.
 
     Attributes:
         name, scale: family/variant; one of SCALES.

@@ -1,9 +1,11 @@
-"""Notebook 15: a task from outside the kit. Its labels, checker and checklist; runs of its own."""
+"""Tasks from outside the kit: terms (notebook 15) and registers, a file of its own."""
 
 import ast
 import contextlib
 import io
+import json
 import re
+import sys
 import types
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from test_packaging import installed  # noqa: F401 (a fixture)
 
 from itekit.decoding import Solver
 from itekit.embeddings import EmbeddingConfig
@@ -21,8 +24,11 @@ from itekit.files import read_log
 from itekit.model import ModelConfig
 from itekit.network import CheckpointError
 from itekit.redraw import redraw
-from itekit.results import evaluate, publish
+from itekit.results import evaluate, evaluated, publish, save_result
+from itekit.tasks.own import audit
 from itekit.training import Network, Trainer
+from itekit.vocabulary import Vocabulary
+from lessons import registers
 
 PATH = Path(__file__).parents[1] / "notebooks" / "15_your_own_task.ipynb"
 CELLS = [cell for cell in nbformat.read(PATH, 4).cells if cell.cell_type == "code"]
@@ -171,13 +177,89 @@ def test_a_task_that_the_kit_has_never_seen_is_judged_and_nothing_of_it_is_publi
     assert (test["exact"], test["verdicts"]["invalid"]) == (pytest.approx(2 / 3), 3)
     assert redraw(network, pairs, 2, progress=False)["solved"]["all"] == [test["exact"]] * 2
     network.save(tmp_path / "network.safetensors")
-    for of_the_kit in (
-        lambda: evaluate(network),
-        lambda: publish(network.experiment, tmp_path),
-        lambda: Network.load(tmp_path / "network.safetensors"),
+    for of_the_kit, instead in (
+        (lambda: evaluate(network), "give pairs"),
+        (lambda: publish(network.experiment, tmp_path), "Network.save"),
+        (lambda: Network.load(tmp_path / "network.safetensors"), "give its experiment"),
+        (lambda: save_result(evaluated(network, lambda _: {}), tmp_path), "give its experiment"),
     ):
-        with pytest.raises(ValueError, match="another task"):
+        with pytest.raises(ValueError, match=f"of another task.*{instead}"):
             of_the_kit()
+    assert [path.name for path in tmp_path.iterdir()] == ["network.safetensors"]
+
+
+# tokens of several characters
+
+
+@dataclass(frozen=True)
+class Letters(registers.Registers):
+    """The same task, every token one character: programs are texts."""
+
+    vocabulary: Vocabulary = Vocabulary("ms?", ("abcde",))
+    test_vocabulary: Vocabulary = Vocabulary("ms?", ("abcdefgh",))
+
+
+class First(registers.Registers):
+    canonical = True
+
+
+class FirstLetters(Letters):
+    canonical = True
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+@pytest.mark.parametrize("kinds", [(registers.Registers, Letters), (First, FirstLetters)])
+def test_what_is_asked_in_tokens_is_answered_in_tokens_as_texts_are_in_text(kinds, beams):
+    made = [kind("registers/test", "smoke", EmbeddingConfig(d_beta=3)) for kind in kinds]
+    solvers = [Solver(Network(one).train(False), beams=beams) for one in made]
+    letter = dict(zip(*(solver.vocabulary.tokens for solver in solvers), strict=True))
+    pairs = registers.draw(0, registers.NAMES, (4, 8), 30)[0]
+    texts = [tuple("".join(letter[t] for t in side) for side in pair) for pair in pairs]
+    asked = [problem for problem, _ in pairs] + [("mov", "xx")]
+    said, written = (
+        solver.beam_answers(some)
+        for solver, some in zip(solvers, (asked, [p for p, _ in texts] + ["m!"]), strict=True)
+    )
+    assert said[-1] == [] and solvers[0].answers(asked)[-1] == ()
+    assert all(type(answer) is tuple for answers in said for answer in answers) and any(said[0])
+    assert [["".join(letter[t] for t in one) for one in some] for some in said] == written
+    assert solvers[0].loss(pairs) == solvers[1].loss(texts)
+
+
+# the registers
+
+
+def test_labels_of_programs_are_what_python_makes_of_them():
+    sides = registers.draw(0, registers.NAMES, (3, 5, 8), 300)
+    for problem, label in sides[0] + sides[1]:
+        held = {name: name for name in registers.NAMES}
+        for word, x, y in zip(*(problem[i:-4:3] for i in range(3)), strict=True):
+            exec(f"{x} = {y}" if word == "mov" else f"{x}, {y} = {y}, {x}", {}, held)
+        assert label == tuple(held[x] for x in problem[-3:]) != problem[-3:]
+        assert registers.check(problem, label, label) == "exact"
+        assert {registers.check(problem, label[:n], label) for n in range(3)} == {"incorrect"}
+
+
+def test_a_task_in_a_folder_of_its_own_goes_from_data_to_a_verdict(installed):  # noqa: F811
+    """In under 120 lines, with the installed wheel and nothing else, in all ways."""
+    text = Path(registers.__file__).read_text("utf-8")
+    assert len(text.splitlines()) < 120
+    nodes = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Import | ast.ImportFrom)]
+    named = {n.module if isinstance(n, ast.ImportFrom) else n.names[0].name for n in nodes}
+    assert {name.split(".")[0] for name in named} - sys.stdlib_module_names == {"itekit"}
+    run, empty, _ = installed
+    (empty / "registers.py").write_text(text, "utf-8")
+    code, said = run("registers.py", "smoke", OMP_NUM_THREADS="1")
+    assert code == 0, said
+    rows = json.loads((empty / "registers-smoke-s0-learned_scale.json").read_text())
+    assert list(rows) == list(registers.WAYS) and len(said.splitlines()) == len(rows)
+    for way, row in rows.items():
+        assert list(row["right"]) == list("345678") and row["trained"]["threads"] == 1
+        assert 0 <= row["redraw"][0] <= row["redraw"][1] <= row["redraw"][2] <= 1
+        exactly = row["covariance"] == 1
+        assert exactly if way in ("symbol-invariant", "converted") else row["covariance"] <= 1
+    assert (rows["converted"]["trained"]["steps"], rows["plain"]["trained"]["steps"]) == (4, 40)
+    assert {rows["plain"]["right"][n] for n in "678"} == {0}
 
 
 # the checklist
@@ -212,7 +294,7 @@ AMISS = {
 def test_the_checklist_finds_what_is_wrong(question):
     given = {"label": lambda problem: task.normalise(problem)[-1], "check": task.check}
     given = {"made": small(), "sides": SIDES} | given | AMISS.get(question, {})
-    asked = task.audit(given["made"], given["sides"], given["check"], given["label"])
+    asked = audit(given["made"], given["sides"], given["check"], given["label"])
     failed = [text for text, holds in asked.items() if not holds]
     assert any(text.startswith(question) for text in failed) if question else not failed
 

@@ -8,7 +8,6 @@ import ipywidgets as widgets
 import numpy as np
 
 from itekit.alpha import canonical, sample_renamings, used_tokens
-from itekit.tasks.own import audit, split  # noqa: F401 (for the notebook)
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT
 from lessons.exercises import Exercise, many, one_by_one, replaced
 from lessons.panels import Panel, button, small_panel, typed
