@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -122,12 +123,36 @@ def test_a_run_that_ends_at_any_moment_goes_on_after_its_last_whole_line(
         assert not (folder / MANIFEST).exists()
         with open(folder / ANSWERS, "ab") as file:
             file.write(b"half a li")  # as if killed in the middle of a line
-    here.asked, answers = 0, (folder / ANSWERS).read_bytes()
+    here.asked = 0
     assert contents(make(recipe, folder)) == expected and ANSWERS not in expected
     assert 0 < here.asked < 60
-    (folder / ANSWERS).write_bytes(answers)  # another recipe takes none of them
-    other = replace(recipe, seed=1)
-    assert contents(make(other, folder)) == contents(make(other, tmp_path / "other")) != expected
+
+
+def test_a_failure_while_writing_costs_no_label_and_another_recipe_takes_none(
+    here, tmp_path, monkeypatch
+):
+    for recipe, asks in ((ltl_recipe(), False), (ltl_recipe(seed=1), True)):
+        expected = contents(make(recipe, tmp_path / f"whole{recipe.seed}"))
+        with monkeypatch.context() as patch, pytest.raises(OSError, match="the disk is full"):
+            patch.setattr(generate, "write_json", Mock(side_effect=OSError("the disk is full")))
+            make(ltl_recipe(), tmp_path / "b")
+        assert not (tmp_path / "b" / MANIFEST).exists() and labels(tmp_path / "b") >= 60
+        here.asked = 0
+        assert contents(make(recipe, tmp_path / "b")) == expected
+        assert (here.asked > 0) == asks
+
+
+def test_links_at_predictable_names_are_not_followed(here, tmp_path):
+    precious, folder = tmp_path / "precious", tmp_path / "a"
+    precious.write_text("mine")
+    folder.mkdir()
+    (folder / ANSWERS).symlink_to(precious)
+    with pytest.raises(OSError, match=ANSWERS):
+        make(ltl_recipe(), folder)
+    (folder / ANSWERS).unlink()
+    (folder / "train.txt").symlink_to(precious)
+    make(ltl_recipe(), folder)
+    assert precious.read_text() == "mine"
 
 
 def test_seeds_names_and_scales_give_other_formulas():

@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +19,7 @@ from itekit.search import (
     load_search,
     missing,
     result_path,
+    run_setting,
     search,
     search_settings,
 )
@@ -50,6 +51,10 @@ def places(tmp_path):
 
 def options(places):
     return ["--scale=smoke", "--threads=1", *map("--{0[0]}={0[1]}".format, places.items())]
+
+
+def without_times(record: dict) -> dict:
+    return {key: record[key] for key in (*asdict(ONE), "edit_distance", "result", "experiment")}
 
 
 def test_paper_size_is_the_papers_table_with_three_seeds():
@@ -91,6 +96,21 @@ def test_each_setting_leaves_a_record_and_no_checkpoint(fast, places):
         assert result["other_base"] >= 0
         assert {"seconds", "command", "versions", "hardware"} <= set(record["trained"])
     assert [s for s, _ in search("smoke", 1, **places)] == [search_settings("smoke")[2]]
+
+
+def test_a_training_that_was_stopped_goes_on_from_its_checkpoint(fast, places, monkeypatch):
+    whole = run_setting(ONE, "smoke", places["directory"])
+    experiment, steps, plain = ONE.experiment("smoke"), [], Trainer.train_step
+    folder = places["folder"]
+    Trainer(experiment, folder / experiment.slug).run(until=4, progress=False)
+
+    def counted(trainer):
+        steps.append(trainer.step)
+        return plain(trainer)
+
+    monkeypatch.setattr(Trainer, "train_step", counted)
+    assert without_times(run_setting(ONE, "smoke", folder)) == without_times(whole)
+    assert steps == [4, 5]
 
 
 def test_a_setting_that_fails_does_not_stop_the_others(fast, places, monkeypatch, capsys):
