@@ -209,14 +209,14 @@ SHARED = {  # options that several commands have
     "--checkpoint": {"metavar": "FILE", "help": "default: the own or the shipped run"},
     "--dask": {"metavar": "ADDRESS", "help": "the scheduler of a Dask cluster"},
 }
+COMPUTE = "--scale --device --threads"
+NETWORK = f"name changes --seed --directory {COMPUTE}"
 
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser; each command sets `function`, which takes the arguments, or where it is."""
     parser = argparse.ArgumentParser(prog="itekit", description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    compute = "--scale --device --threads"
-    network = f"name changes --seed --directory {compute}"
 
     def command(function, shared: str = "", name: str = "", text: str = ""):
         """Add a command: a function here, or "module:function" with a name and a help text."""
@@ -241,26 +241,26 @@ def make_parser() -> argparse.ArgumentParser:
     add("--output", metavar="DIR", help="default: runs/batch/ and the list's name")
     add("--dry-run", action="store_true", help="check the list; say what would run")
 
-    add = command(train, network).add_argument
+    add = command(train, NETWORK).add_argument
     add("--publish", action="store_true", help="copy the finished run to data/")
     add("--precision", choices=("float32", "bfloat16"), help="default: bfloat16 on cuda only")
     add("--compile", action=argparse.BooleanOptionalAction, help="default: on cuda only")
 
-    add = command(evaluate, f"{network} --checkpoint").add_argument
+    add = command(evaluate, f"{NETWORK} --checkpoint").add_argument
     add("--rope-base", type=positive, metavar="BASE", help="of the rotary positions")
 
-    add = command(redraw, f"{network} --checkpoint").add_argument
+    add = command(redraw, f"{NETWORK} --checkpoint").add_argument
     add("--tries", type=count, default=10, help="default: 10")
     add("--patterns", action="store_true", help="only of the formulas that people wrote (LTL)")
     add("--logit-scale", type=positive, metavar="S", help="search with S × logits; default: 1")
 
     text = "Do the whole paper: generate, train, evaluate, and fill its tables; or a part of it."
-    add = command("itekit.tasks.paper:paper_command", f"--seed {compute}", "paper", text)
+    add = command("itekit.tasks.paper:paper_command", f"--seed {COMPUTE}", "paper", text)
     about = "experiments, and efficiency, solving-time, search; default: all of the paper"
     add.add_argument("names", nargs="*", metavar="NAME", help=f"{about}; KEY=VALUE for all of them")
     add.add_argument("--dry-run", action="store_true", help="say what is done, hours and disk")
 
-    add = command(search, f"{compute} --directory --dask").add_argument
+    add = command(search, f"{COMPUTE} --directory --dask").add_argument
     add("--workers", type=count, default=1, help="settings at a time; default: 1")
     add("--only", type=at_least(0), metavar="N", help="at most N settings")
     add("--folder", metavar="DIR", help="of checkpoints; default: runs/search")
@@ -273,7 +273,7 @@ def make_parser() -> argparse.ArgumentParser:
     made.add_argument("--output", metavar="DIR", help="default: runs/sets/NAME-SCALE")
 
     command(sets)
-    command(efficiency, f"{compute} --directory").set_defaults(threads=1)  # a processor's time
+    command(efficiency, f"{COMPUTE} --directory").set_defaults(threads=1)  # a processor's time
     place, text = "itekit.datasets.solving_time", "Measure how long Spot takes to solve."
     command(f"{place}:measure_command", "--scale --seed --directory", "solving-time", text)
 

@@ -34,7 +34,6 @@ from itekit.files import (
     nearest,
     provenance,
     read_json,
-    resolve_scale,
     there,
     typed,
     write_json,
@@ -303,6 +302,11 @@ def _paper() -> tuple[Mapping[str, PaperTable], Mapping[str, dict]]:
     return tables, paper["values"]
 
 
+def paper_figures() -> Mapping[str, dict]:
+    """All of the paper's figures by their keys: "value", "unit", "section", "note"."""
+    return _paper()[1]
+
+
 def paper_value(key: str) -> float:
     """A figure as printed, such as "ltl-perturbed/proposed/correct"."""
     return _entry(_paper()[1], key, "figure")["value"]
@@ -355,27 +359,6 @@ def our_rate(result: dict, column: str) -> float | None:
     count, _, more = column.removeprefix("alpha-covariance-").partition("-of-")
     cells = found["alpha_covariance" if more else "alpha_covariance_training"] or {}
     return cells.get("by_propositions", {}).get(count, {}).get("mean")
-
-
-def paper_rows(names: Sequence[str], scale: str | None = None, seed: int = 0) -> str:
-    """A Markdown table: each figure that the paper has of some experiments, ours beside it."""
-    rows = []
-    for name in names:
-        result = shipped(name, resolve_scale(scale), seed)
-        for key, figure in _paper()[1].items() if result else ():
-            column = key.removeprefix(f"{name}/")
-            if key == name:
-                ours = f"{our_value(result):.2f}"
-            elif column == "training-minutes" and column != key:
-                ours = f"{result['trained'].get('seconds', 0) / 60:.0f}"
-            elif column == key or (rate := our_rate(result, column)) is None:
-                continue
-            else:
-                ours = f"{100 * rate:.2f}"
-            rows.append([name, column if column != key else figure["unit"], ours, figure["value"]])
-    return markdown_table(
-        ("experiment", "figure", "ours", "the paper's"), [map(str, r) for r in rows]
-    )
 
 
 def run_line(result: dict) -> str:

@@ -75,7 +75,7 @@ def test_a_failed_command_is_named():
 
 
 def test_the_tables_have_ours_beside_the_papers():
-    table = results.paper_rows(["ltl/proposed", "copying-5-10/proposed"], "lab")
+    table = paper.paper_rows(["ltl/proposed", "copying-5-10/proposed"], "lab")
     ours = 100 * results.our_rate(
         results.load_result("ltl/proposed", "lab"), "heatmap-mean-correct"
     )

@@ -180,6 +180,30 @@ def answers(made) -> tuple[int, int]:
     return problems, sum(n * min(made.variants, math.perm(of, count)) for count, n, of in asked)
 
 
+def paper_rows(names, scale: str | None = None, seed: int = 0) -> str:
+    """A Markdown table: each figure that the paper has of some experiments, ours beside it."""
+    from itekit.files import resolve_scale
+    from itekit.results import markdown_table, our_rate, our_value, paper_figures, shipped
+
+    rows = []
+    for name in names:
+        result = shipped(name, resolve_scale(scale), seed)
+        for key, figure in paper_figures().items() if result else ():
+            column = key.removeprefix(f"{name}/")
+            if key == name:
+                ours = f"{our_value(result):.2f}"
+            elif column == "training-minutes" and column != key:
+                ours = f"{result['trained'].get('seconds', 0) / 60:.0f}"
+            elif column == key or (rate := our_rate(result, column)) is None:
+                continue
+            else:
+                ours = f"{100 * rate:.2f}"
+            rows.append([name, column if column != key else figure["unit"], ours, figure["value"]])
+    return markdown_table(
+        ("experiment", "figure", "ours", "the paper's"), [map(str, r) for r in rows]
+    )
+
+
 def call(words) -> None:
     """Run a command in a process of its own; RuntimeError if it failed."""
     with subprocess.Popen([sys.executable, "-m", "itekit", *words]) as process:
@@ -196,7 +220,6 @@ def call(words) -> None:
 def paper_command(arguments) -> int:
     """`python -m itekit paper`: print the list, do what is not done, and fill the tables."""
     from itekit.__main__ import change
-    from itekit.results import paper_rows
 
     changes = dict(change(word) for word in arguments.names if "=" in word)
     names = [word for word in arguments.names if "=" not in word]
