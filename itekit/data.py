@@ -3,8 +3,9 @@
 While training no line of Python runs once for each problem. Batch t of a stream depends on the
 seed and t alone: strings to copy are drawn when they are asked for; problems are packed once into
 padded arrays, shuffled in each epoch, cut into pools of some batches and ordered by the length of
-the target, then of the source, within each pool, so that little of a batch is padding; the batches
-then come in random order.
+the source, then of the target, within each pool, so that little of a batch is padding; the batches
+then come in random order. (Batches of one target length each have less padding, but LTL learns more
+slowly from them.)
 
 Shape letters: B batch, N problems, S source length, T target length (both with the end token).
 """
@@ -26,7 +27,7 @@ from itekit.experiments import CopyingExperiment, Experiment
 from itekit.tasks.copying import CopyingData
 from itekit.vocabulary import UnknownTokenError, Vocabulary
 
-POOL = 50  # batches that are ordered by length together
+POOL = 20  # batches that are ordered by length together
 Pair = tuple[str, str]
 
 
@@ -60,16 +61,16 @@ class Batch:
         return Batch(*(x if x is None else pad(x, (0, -x.shape[-1] % multiple)) for x in sides))
 
     def parts(self, positions: int) -> "list[Batch]":
-        """The same sequences in batches of about so many positions, those of like lengths together.
+        """The same sequences in parts of equal size, those of like lengths together.
 
-        Each part is cut to its longest source and its longest target.
+        A part has about so many positions at most, and is cut to its longest source and target.
         """
-        count = max(1, positions * len(self.source) // self.tokens)
-        if count >= len(self.source):
+        count = -(-self.tokens // positions)
+        if count == 1:
             return [self]
         S, T = ((side != Vocabulary.pad_id).sum(1) for side in (self.source, self.target))
         parts = []
-        for rows in (S * (T.max() + 1) + T).argsort().split(count):
+        for rows in (T * (S.max() + 1) + S).argsort().tensor_split(min(count, len(S))):
             s, t = int(S[rows].max()), int(T[rows].max())
             where = None if self.positions is None else self.positions[: max(s, t)]
             parts.append(Batch(self.source[rows, :s], self.target[rows, :t], where))
@@ -219,7 +220,7 @@ def _epoch(stream: PairStream, epoch: int) -> np.ndarray:
     rng = np.random.default_rng(np.random.SeedSequence([stream.seed, epoch], spawn_key=(2,)))
     problems, size = stream.problems, stream.batch_size
     order = rng.permutation(len(problems))[: len(problems) // size * size]
-    lengths = problems.source_lengths[order], problems.target_lengths[order]
+    lengths = problems.target_lengths[order], problems.source_lengths[order]
     pool = np.arange(len(order)) // (POOL * size)
     batches = order[np.lexsort((*lengths, pool))].reshape(-1, size)
     return rng.permutation(batches)

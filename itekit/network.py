@@ -28,7 +28,7 @@ from itekit.tasks.names import flat as _flat
 from itekit.vocabulary import Vocabulary
 
 FORMAT = 1  # of checkpoints
-IN_CACHE = 2**22  # numbers of a feed-forward layer that are worked on at a time on a CPU
+IN_CACHE = 2**21  # numbers of a feed-forward layer that are worked on at a time on a CPU
 OPTIMIZER = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps for each parameter
 
 

@@ -88,7 +88,7 @@ def test_a_run_in_pieces_gives_the_same_losses_and_weights(name, precision, tmp_
 @pytest.mark.parametrize("name", ["copying-5-10/proposed", "copying-names-30/proposed"])
 def test_a_batch_in_parts_has_the_same_loss_and_gradients(name, monkeypatch):
     results = []
-    for in_cache in (2**22, 32 * 40):
+    for in_cache in (2**21, 32 * 40):
         monkeypatch.setattr(network, "IN_CACHE", in_cache)
         trained = tiny_network(name).train()
         trained.model.apply(lambda module: setattr(module, "p", 0.0))  # no dropout
