@@ -6,8 +6,8 @@ learner's value, the expected one, and a hint where a well-known mistake is reco
 solved is kept in a file, and shown as a bar.
 """
 
-import _thread
 import contextlib
+import ctypes
 import copy
 import inspect
 import io
@@ -37,24 +37,33 @@ class EndlessError(Exception):
     """A function was stopped."""
 
 
+class _Late(BaseException):
+    """Raised in a thread whose time is over: `except Exception` in a solution does not stop it."""
+
+
 @contextlib.contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """EndlessError after so many seconds, in the main thread: a loop of Python's is stopped."""
-    late = threading.Event()
+    """EndlessError after so many seconds in this thread: a loop of Python's is stopped.
+
+    (`_thread.interrupt_main` does nothing where a process ignores SIGINT, as in the background.)
+    """
+    thread, ended, lock = ctypes.c_ulong(threading.get_ident()), threading.Event(), threading.Lock()
 
     def stop() -> None:
-        late.set()
-        _thread.interrupt_main()
+        with lock:
+            if not ended.is_set():
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(_Late))
 
     timer = threading.Timer(seconds, stop)
     timer.start()
     try:
         yield
-    except KeyboardInterrupt:
-        if not late.is_set():
-            raise  # the reader's own
+        with lock:
+            ended.set()
+    except _Late:
         raise EndlessError(f"stopped after {seconds:g} seconds: does every loop end?") from None
     finally:
+        ended.set()
         timer.cancel()
 
 
