@@ -38,6 +38,7 @@ NOTEBOOKS ?= $(LESSONS) $(wildcard notebooks/solutions/*.ipynb)
 BENCHMARKS := $(sort $(wildcard tests/benchmarks/bench_*.py))
 WORKERS ?= 2
 STUDENT ?= reports/student
+LAB_OPTIONS ?=
 
 .PHONY: run test test-browser lab site slides bench llm doctor refresh student setup clean distclean
 

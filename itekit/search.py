@@ -148,7 +148,8 @@ def evaluate_setting(network: Network) -> dict:
     """`GridEvaluation.run` on the validation grid; "other_base": a mean at OTHER_BASE."""
     found = GridEvaluation(network, VALIDATION_SEED, progress=False).run()
     other = GridEvaluation(network.with_rope_base(OTHER_BASE), VALIDATION_SEED, progress=False)
-    means = [np.nanmean(other.grid(draw)) for draw in range(min(other.draws, OTHER_DRAWS))]
+    draws = range(len(found["draws"]))[:OTHER_DRAWS]
+    means = [np.nanmean(other.distances(draw).mean(axis=2)) for draw in draws]
     return found | {"other_base": float(np.mean(means))}
 
 

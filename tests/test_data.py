@@ -1,5 +1,6 @@
 """Batches: strings and problems, packed as the vocabulary says, every one once an epoch."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +23,6 @@ from itekit.data import (
     stream,
 )
 from itekit.datasets.sets import read_set
-from itekit.efficiency import padding
 from itekit.experiments import experiment
 from itekit.logic.truth_tables import parse_assignment
 from itekit.tasks.copying import CopyingData
@@ -93,13 +93,29 @@ def test_a_batch_depends_on_its_seed_and_step_alone(make):
 
 
 def test_batches_are_grouped_by_length():
-    """Three times as many tokens would be padding in batches drawn at random."""
+    """Of sources, twice as many tokens would be padding in batches drawn at random."""
     pairs = read_set("ltl35", "lab")["validation"]
     made = PairStream(Problems.of(pairs, VOCABULARY), Problems.of(pairs[:9], VOCABULARY), 64, 0)
-    grouped = np.mean([padding(made.batch(step)) for step in range(100)])
+    grouped = [(batch.source == 0).float().mean().item() for batch in map(made.batch, range(100))]
     rng = np.random.default_rng(0)
-    mixed = [padding(made.problems.batch(rng.permutation(len(pairs))[:64])) for _ in range(100)]
-    assert grouped < np.mean(mixed) / 3
+    mixed = made.problems.batch(rng.permutation(len(pairs))[:6400]).source
+    assert np.mean(grouped) < 0.5 * (mixed == 0).float().mean().item()
+
+
+def tokens_of(batch: Batch) -> Counter:
+    """Each sequence's source and target without padding, as often as it occurs."""
+    sides = zip(batch.source, batch.target, strict=True)
+    return Counter(str([side[side != 0].tolist() for side in pair]) for pair in sides)
+
+
+def test_parts_hold_the_same_sequences_with_less_padding():
+    pairs = read_set("ltl35", "lab")["validation"][:100]
+    whole = Problems.of(pairs, VOCABULARY).batch(np.arange(100))
+    parts = whole.parts(whole.tokens // 4)
+    assert tokens_of(whole) == sum(map(tokens_of, parts), Counter())
+    assert [len(part.source) for part in parts] == [25] * 4
+    assert sum(part.tokens for part in parts) < 0.8 * whole.tokens
+    assert whole.parts(whole.tokens)[0] is whole
 
 
 def test_validation_batches_are_the_same_at_each_call_and_may_be_few():

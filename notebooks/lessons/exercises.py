@@ -7,8 +7,8 @@ solved is kept in a file, and shown as a bar.
 """
 
 import contextlib
-import ctypes
 import copy
+import ctypes
 import inspect
 import io
 import math
