@@ -271,6 +271,11 @@ class LogicExperiment(Experiment):
         fixed = self.vocabulary.tokens[: self.vocabulary.learned_count]
         return tuple(ARITY.get(token, 0) for token in fixed)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All atomic propositions of the evaluation."""
+        return self.test_vocabulary.interchangeable[0]
+
     def form(self, answer):
         """What an answer is compared as: a propositional one as an assignment, in any order."""
         if self.task == "propositional":

@@ -52,6 +52,11 @@ class Judged:
         """bool [N]: whether each answer is correct."""
         return self.marks["correct"]
 
+    @property
+    def solved(self) -> np.ndarray:
+        """bool [N]: whether it is correct and not vacuous."""
+        return self.marks["solved"]
+
     def rates(self, rows: np.ndarray | slice = slice(None)) -> dict[str, float]:
         """The shares of correct answers, of those that are not vacuous, and of exact ones."""
         return {name: float(marks[rows].mean()) for name, marks in self.marks.items()}
