@@ -6,10 +6,10 @@ batch). So a resumed run gives the same losses as one that was never interrupted
 needs no generator state. Optimiser: AdamW (Loshchilov and Hutter 2019), betas 0.9 and 0.95, weight
 decay 0.1 except on biases and layer norms, linear warm-up, cosine to zero.
 
-On a CPU the step runs in float32, or in bfloat16 where asked (`torch.autocast`), large batches in
-parts that fit its cache (see `Network.batch_loss`). On a GPU it runs
-in bfloat16, compiled where the machine has a C compiler (`torch.compile`), in batches padded to
-few lengths, and never waits for the GPU between two records of the log.
+On a CPU the step runs in float32, or in bfloat16 where asked (`torch.autocast`), and a large batch
+in parts that fit the cache (see `Network.batch_loss`). On a GPU it runs in bfloat16, compiled where
+the machine has a C compiler (`torch.compile`), in batches padded to few lengths, and never waits
+for the GPU between two records of the log.
 """
 
 import json
