@@ -1,7 +1,11 @@
 """Generated sets: what they hold, and the same bytes whatever happened on the way."""
 
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -100,6 +104,27 @@ def test_the_number_of_workers_changes_nothing(tmp_path, monkeypatch, recipe):
     assert [contents(folder) for folder in folders] == [expected] * 2
 
 
+SLOW_RUN = """
+import sys
+from pathlib import Path
+from itekit.datasets.generate import generate
+from itekit.datasets.presets import Recipe, Stratum
+
+recipe = Recipe("slow", "smoke", "ltl", "default", (Stratum(5, 20, 30, 180, 18_000),))
+generate(recipe, Path(sys.argv[1]), workers=int(sys.argv[2]))
+"""
+
+
+def start_slow_run(folder: Path, workers: int, lines: int = 0) -> subprocess.Popen:
+    """A run of a second or more, in a process group of its own, that has made so many labels."""
+    command = [sys.executable, "-c", SLOW_RUN, str(folder), str(workers)]
+    run = subprocess.Popen(command, start_new_session=True)
+    while lines and labels(folder) < lines:
+        assert run.poll() is None, "it ended before it could be killed"
+        time.sleep(0.002)
+    return run
+
+
 def labels(folder: Path) -> int:
     path = folder / ANSWERS
     return path.read_bytes().count(b"\n") - 1 if path.exists() else 0
@@ -126,6 +151,23 @@ def test_a_run_that_ends_at_any_moment_goes_on_after_its_last_whole_line(
     here.asked = 0
     assert contents(make(recipe, folder)) == expected and ANSWERS not in expected
     assert 0 < here.asked < 60
+
+
+def test_a_run_killed_twice_ends_with_the_same_bytes(tmp_path):
+    whole = start_slow_run(tmp_path / "whole", 1)
+    folder, known = tmp_path / "killed", b""
+    for workers in (2, 3):
+        run = start_slow_run(folder, workers, labels(folder) + 40)
+        os.killpg(run.pid, signal.SIGKILL)
+        assert run.wait() == -signal.SIGKILL
+        found = (folder / ANSWERS).read_bytes()
+        assert found.startswith(known) and not (folder / MANIFEST).exists()
+        known = found
+        with open(folder / ANSWERS, "ab") as file:
+            file.write(b"half a li")  # as if killed in the middle of a line
+    assert start_slow_run(folder, 1).wait() == 0 and whole.wait() == 0
+    assert contents(folder) == contents(tmp_path / "whole")
+    assert ANSWERS not in contents(folder)
 
 
 def test_a_failure_while_writing_costs_no_label_and_another_recipe_takes_none(

@@ -4,6 +4,8 @@ import errno
 import json
 import os
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,6 +30,32 @@ from itekit.training import (
     TrainingDivergedError,
     read_log,
 )
+
+TESTS = Path(__file__).parent
+
+# Trains, and is killed in the middle of writing a file: which, and after which step.
+CHILD = """
+import os, signal, sys
+import torch
+from itekit import files
+from itekit.training import Trainer
+from tiny import tiny_experiment
+
+torch.set_num_threads(1)
+directory, name, step = sys.argv[1], sys.argv[2], int(sys.argv[3])
+trainer = Trainer(tiny_experiment(checkpoint_every=5), directory)
+replace = files.os.replace
+
+def killed(source, target):
+    if target.name == name and trainer.step == step:
+        with open(target.parent / "log.jsonl", "a") as log:
+            log.write('{"step": 2')
+        os.kill(os.getpid(), signal.SIGKILL)
+    replace(source, target)
+
+files.os.replace = killed
+trainer.run(progress=False)
+"""
 
 
 def same(directory: Path) -> list[dict]:
@@ -58,6 +86,28 @@ def test_a_run_leaves_its_log_its_checkpoint_and_its_network(whole):
     assert all(0 <= r["validation_accuracy"] <= 1 for r in records[1::2])
     assert all(r["validation_edit_distance"] > 0 for r in records[1::2])
     assert records[0]["learning_rate"] == pytest.approx(1e-3) and records[0]["loss"] > 0
+
+
+def test_a_killed_run_resumes_with_the_same_losses_and_weights(whole, tmp_path):
+    """A process is killed while it writes a checkpoint and a log line; this one goes on."""
+    killed = subprocess.run(
+        [sys.executable, "-c", CHILD, str(tmp_path), CHECKPOINT, "15"],
+        env=os.environ | {"PYTHONPATH": str(TESTS), "OMP_NUM_THREADS": "1"},
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert read_checkpoint(tmp_path / CHECKPOINT)[1]["step"] == 10
+    assert [r["step"] for r in read_log(tmp_path)] == [5, 10, 15]
+    assert not (tmp_path / FINISHED).exists()
+    (left,) = tmp_path.glob("*.tmp") or tmp_path.glob(".*.tmp")
+    os.utime(left, (0, 0))  # as old as a killed run's
+
+    trainer = Trainer(tiny_experiment(checkpoint_every=5), tmp_path)
+    assert trainer.step == 10
+    trainer.run(progress=False)
+    assert {path.name for path in tmp_path.iterdir()} - {files.LOCK} == {CHECKPOINT, LOG, FINISHED}
+    assert same(tmp_path) == same(whole)
+    assert all(same_tensors(tmp_path / name, whole / name) for name in (CHECKPOINT, FINISHED))
 
 
 @pytest.mark.parametrize(
