@@ -252,7 +252,8 @@ def make_parser() -> argparse.ArgumentParser:
     add = command(redraw, f"{NETWORK} --checkpoint").add_argument
     add("--tries", type=count, default=10, help="default: 10")
     add("--patterns", action="store_true", help="only of the formulas that people wrote (LTL)")
-    add("--logit-scale", type=positive, metavar="S", help="search with S × logits; default: 1")
+    scaled = "search and sample with S × logits; default: 1, in samples the loss's scale"
+    add("--logit-scale", type=positive, metavar="S", help=scaled)
 
     text = "Do the whole paper: generate, train, evaluate, and fill its tables; or a part of it."
     add = command("itekit.tasks.paper:paper_command", f"--seed {COMPUTE}", "paper", text)

@@ -66,7 +66,12 @@ class _Steps:
 
 @torch.inference_mode()
 def greedy(
-    model: Transformer, U: Tensor, source: Tensor, limit: int, generator=None, scale: float = 1.0
+    model: Transformer,
+    U: Tensor,
+    source: Tensor,
+    limit: int,
+    chances: Tensor | None = None,
+    scale: float = 1.0,
 ) -> Tensor:
     """The most probable token at each position, until the end token or `limit` tokens.
 
@@ -75,7 +80,8 @@ def greedy(
         U: [V, D], or [any number, V, D]: the logits are then the mean under all of them.
         source: int64 [B, S], padded with 0.
         limit: largest number of tokens produced, the end token included.
-        generator: a torch.Generator draws each token by its probability under scale × logits.
+        chances: numbers from 0 to 1, [B, limit], one for each token: it is then drawn by its
+            probability under scale × logits.
 
     Returns:
         int64 [B, limit]: tokens without the end token, padded with 0.
@@ -87,10 +93,12 @@ def greedy(
     tokens, going = torch.full_like(active, START), torch.ones_like(active, dtype=torch.bool)
     for position in range(limit):
         logits = steps.step(tokens)
-        if generator is None:
+        if chances is None:
             tokens = logits.argmax(dim=-1)
         else:
-            tokens = torch.multinomial((scale * logits).softmax(-1), 1, generator=generator)[:, 0]
+            sums = (scale * logits.double()).softmax(-1).cumsum(-1)
+            chance = chances[active, position, None] * sums[:, -1:]
+            tokens = torch.searchsorted(sums, chance, right=True)[:, 0]
         going = going & (tokens != END)
         output[active, position] = tokens * going
         rows = steps.leave(going, position)
@@ -213,7 +221,8 @@ class Solver:
         draw: number of the random draw of U, or several: the logits are averaged over them.
         vocabulary, beams: by default all that the network can read, and the experiment's.
         progress: show a bar.
-        sample: draw answers by their probability with this seed, instead of searching the best.
+        sample: draw answers by their probability with this seed, instead of searching the best; a
+            formula's answer does not depend on what else is asked.
         scale: of the logits, for probabilities; by default 1 in a search, as the paper, and that of
             the loss in samples.
     """
@@ -235,10 +244,9 @@ class Solver:
         if self.beams < 1 or not draws or not (scale is None or 0 < scale < math.inf):
             asked = f"{self.beams} beams, draws {draw}, scale {scale}"
             raise ValueError(f"expected a beam, a draw, and a scale above 0, found {asked}")
-        self.generator, self.scale = None, scale or 1.0
+        self.sample, self.scale = sample, scale or 1.0
         if sample is not None:
-            self.generator, self.beams = seeded(TEST_SEED, sample, device=network.device), 1
-            self.scale = scale or network.loss.scale or 1.0
+            self.beams, self.scale = 1, scale or network.loss.scale or 1.0
         drawn = [network.matrix(self.vocabulary, seeded(TEST_SEED, number)) for number in draws]
         self.U = drawn[0] if len(drawn) == 1 else torch.stack(drawn)
 
@@ -288,7 +296,7 @@ class Solver:
                 source = encode_texts(part, self.vocabulary)
                 given = self.network.model, self.U, source.to(self.U.device), self.experiment.limit
                 if self.beams == 1:
-                    tokens = greedy(*given, self.generator, self.scale)[:, None]
+                    tokens = greedy(*given, self.chances(source, given[-1]), self.scale)[:, None]
                 else:
                     tokens = beam(*given, self.beams, self.scale)[0]
                 for formula, rows in zip(part, tokens.tolist(), strict=True):
@@ -296,6 +304,15 @@ class Solver:
                     answers.append([like(formula, b) for n, b in enumerate(beams) if b or not n])
                 bar.update(len(part))
         return answers
+
+    def chances(self, source: Tensor, limit: int) -> Tensor | None:
+        """What draws the tokens of samples, [B, limit]: by the seed and the formula alone."""
+        if self.sample is None:
+            return None
+        streams = [[i for i in row if i] for row in source.tolist()]
+        draws = [seeded(TEST_SEED, self.sample, *stream) for stream in streams]
+        chances = [torch.rand(limit, generator=draw, dtype=torch.float64) for draw in draws]
+        return torch.stack(chances).to(self.U.device)
 
     def loss(self, pairs: Sequence[Pair]) -> float:
         """Mean cross-entropy of the unscaled logits on the labels of problems, for one draw."""

@@ -40,11 +40,12 @@ class Copier(Solver):
             same, size = list(same), max(1, COPIED[device.type] // (length + 1))
             for part in (same[i : i + size] for i in range(0, len(same), size)):
                 source = encode_texts(part, self.vocabulary).to(device)
-                if self.generator:
-                    how = 2 * length, self.generator, self.scale
-                    rows = greedy(self.network.model, self.U, source, *how)
-                else:
+                chances = self.chances(source, 2 * length)
+                if chances is None:
                     rows = copy_strings(self.network, self.U, Batch(source, source))
+                else:
+                    how = self.U, source, 2 * length, chances, self.scale
+                    rows = greedy(self.network.model, *how)
                 for string, row in zip(part, rows.tolist(), strict=True):
                     tokens = self.vocabulary.decode(i for i in row if i > END)
                     copies.append([like(string, tokens)])

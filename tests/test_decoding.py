@@ -1,5 +1,6 @@
 """Decoding with what is kept against decoding without, and beam search against brute force."""
 
+import math
 from itertools import product
 from unittest import mock
 
@@ -229,9 +230,24 @@ def test_the_loss_is_the_mean_over_tokens_of_the_unscaled_logits():
 def test_sampled_tokens_come_as_often_as_their_probability_says():
     model, U = network(2)
     source, count = sources(2, [5]), 20_000
-    given = source.repeat(count, 1), 1, seeded(0), 4.0
+    chances = torch.rand(count, 1, generator=seeded(0), dtype=torch.float64)
+    given = source.repeat(count, 1), 1, chances, 4.0
     tokens = greedy(model, U, *given)[:, 0].bincount(minlength=7) / count
     start = torch.full((1, 1), START)
     expected = (4 * model(U, source, start)).softmax(-1)[0, 0]
     assert torch.allclose(tokens[FIRST:], expected[FIRST:], atol=0.015)
     assert tokens[0] == pytest.approx(expected[END].item(), abs=0.015)  # the end token is left out
+
+
+def test_a_sampled_answer_depends_on_its_formula_and_the_seed_alone():
+    network, formulas = tiny_logic_network(), ["Uab", "&aXb", "X!a", "XXXUab"]
+    whole = Solver(network, sample=1).answers(formulas)
+    assert whole == [Solver(network, sample=1).answers([f])[0] for f in formulas]
+    assert whole != Solver(network, sample=2).answers(formulas)
+    assert whole == Solver(network, sample=1).answers(formulas[::-1])[::-1]
+
+
+@pytest.mark.parametrize("asked", [{"beams": 0}, {"draw": []}, {"scale": 0.0}, {"scale": math.nan}])
+def test_a_solver_without_beams_draws_or_a_scale_is_an_error(asked):
+    with pytest.raises(ValueError, match="expected a beam, a draw, and a scale above 0, found"):
+        Solver(tiny_logic_network(), **asked)
