@@ -276,7 +276,7 @@ def make_parser() -> argparse.ArgumentParser:
     command(sets)
     command(efficiency, f"{COMPUTE} --directory").set_defaults(threads=1)  # a processor's time
     place, text = "itekit.datasets.solving_time", "Measure how long Spot takes to solve."
-    command(f"{place}:measure_command", "--scale --seed --directory", "solving-time", text)
+    command(f"{place}:measure_command", "--scale --directory", "solving-time", text)
 
     text = "Evaluate a language model on the same problems."
     add = command("itekit.llm:llm_command", "--scale --directory", "llm", text).add_argument

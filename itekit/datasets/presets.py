@@ -25,7 +25,7 @@ from itekit.logic.formulas import LANGUAGES, join, split
 from itekit.vocabulary import proposition_names
 
 Pair = tuple[str, str]
-SUFFIXES = (".txt", ".txt.gz", ".txt.xz")
+SUFFIXES = (".txt", ".txt.xz")
 PLAIN = re.compile(r"\w[\w.-]{,99}")  # what the name of a file may be
 OLD = ("format", "round")  # settings of older manifests, which decide nothing
 

@@ -5,11 +5,9 @@ data/sets or generated in runs/sets. A file is in the text format of DeepLTL, pl
 formula in prefix notation on one line, its label (a trace or an assignment) on the next, and so on.
 """
 
-import gzip
 import hashlib
 import lzma
 import typing
-import zlib
 from collections.abc import Collection
 from pathlib import Path
 
@@ -121,21 +119,20 @@ def read_pairs(path: Path, task: str, *, propositions: Collection[str] | None = 
 
 
 def read_text(path: Path) -> str:
-    """The text of a file, decompressed as its suffix says; ValueError if it is damaged."""
-    unpack = {".gz": gzip.decompress, ".xz": lzma.decompress}.get(Path(path).suffix, bytes)
+    """The text of a file, decompressed if it ends in .xz; ValueError if it is damaged."""
     content = Path(path).read_bytes()
     try:
-        content = unpack(content)
+        content = lzma.decompress(content) if Path(path).suffix == ".xz" else content
         return content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ValueError(f"{path}, line {line}: expected text in UTF-8 ({error})") from error
-    except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
+    except lzma.LZMAError as error:
         raise ValueError(f"{path}: a damaged or truncated archive ({error})") from error
 
 
 def write_pairs(path: Path, pairs: list[Pair]) -> str:
-    """Write (formula, label) pairs, atomically, compressed as the suffix says; returns the text.
+    """Write (formula, label) pairs, atomically, compressed if it ends in .xz; returns the text.
 
     ValueError for what is not one line of text.
     """
@@ -145,9 +142,7 @@ def write_pairs(path: Path, pairs: list[Pair]) -> str:
     text = "".join(f"{formula}\n{label}\n" for formula, label in pairs)
     content = text.encode()
     with atomic_path(path) as temporary:
-        if Path(path).suffix == ".gz":
-            content = gzip.compress(content, 9, mtime=0)
-        elif Path(path).suffix == ".xz":
+        if Path(path).suffix == ".xz":
             content = lzma.compress(content, lzma.FORMAT_XZ, lzma.CHECK_CRC32, preset=9)
         temporary.write_bytes(content)
     return text

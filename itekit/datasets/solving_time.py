@@ -79,7 +79,7 @@ def cell_statistics(times: Sequence[float | str]) -> dict[str, float | None]:
     return {"median": median, "upper_quartile": quartile, "time_outs": round(share, 4)}
 
 
-def measure(scale: str | None = None, seed: int = 0, *, progress: str | None = None) -> dict:
+def measure(scale: str | None = None, seed: int = 0, progress: bool = False) -> dict:
     """The times of a whole grid of GRIDS, one formula at a time, as a JSON value.
 
     "formulas" says how many each cell has, and each translation has "median", "upper_quartile" and
@@ -111,22 +111,20 @@ def measure(scale: str | None = None, seed: int = 0, *, progress: str | None = N
 def measure_command(arguments) -> int:
     """`python -m itekit solving-time`: measure, and write the result."""
     start = time.perf_counter()
-    result = measure(arguments.scale, arguments.seed, progress="text")
+    result = measure(arguments.scale, progress=True)
     where = provenance(packages=("itekit", "torch", "numpy", *TOOLS))
     where["seconds"] = round(time.perf_counter() - start, 1)
-    path = result_path(result["scale"], arguments.seed, arguments.directory)
+    path = result_path(result["scale"], arguments.directory)
     write_json(path, result | {"measured": where})
     print(f"result    {path}")
     return 0
 
 
-def result_path(scale: str, seed: int = 0, directory: Path | None = None) -> Path:
+def result_path(scale: str, directory: Path | None = None) -> Path:
     """Where the result of `python -m itekit solving-time` is written and read."""
-    name = f"solving-time-{scale}{f'-s{seed}' if seed else ''}.json"
-    return Path(directory or RESULTS) / name
+    return Path(directory or RESULTS) / f"solving-time-{scale}.json"
 
 
-def load_solving_time(scale: str = "lab", seed: int = 0) -> dict:
+def load_solving_time(scale: str = "lab") -> dict:
     """A shipped result of `measure`; MissingError says the command that makes it."""
-    command = f"solving-time --scale {scale} --seed {seed}"
-    return read_json(there(result_path(scale, seed), command), dict)
+    return read_json(there(result_path(scale), f"solving-time --scale {scale}"), dict)

@@ -66,7 +66,7 @@ def steps(names=(), scale: str | None = None, seed: int = 0, **changes) -> list[
     for made in wanted.values():
         needed = any(made.name == other.start for other in wanted.values())
         found += _experiment(made, needed, changes if made.name in names else {})
-    return found + [_measured(name, scale, seed) for name in COMMANDS if name in names]
+    return found + [_measured(name, scale) for name in COMMANDS if name in names]
 
 
 def _sets(made) -> list[str]:
@@ -120,23 +120,23 @@ def _experiment(made, needed: bool, changes: dict) -> list[Step]:
     ]
 
 
-def _measured(name: str, scale: str | None, seed: int) -> Step:
+def _measured(name: str, scale: str | None) -> Step:
     from itekit import efficiency, results, search
     from itekit.datasets import solving_time
     from itekit.experiments import experiment
     from itekit.files import resolve_scale
 
-    words, scale = [name, "--scale", resolve_scale(scale)], resolve_scale(scale)
+    scale = resolve_scale(scale)
+    words = name, "--scale", scale
     if name == "search":
         left = search.missing(scale, results.RESULTS)
         one = _experiment(experiment("copying-5-10/proposed", scale), False, {})
         hours = sum(step.hours for step in one)
-        return Step(tuple(words), not left, hours * len(left), 0.0, f"{len(left)} trainings left")
+        return Step(words, not left, hours * len(left), 0.0, f"{len(left)} trainings left")
     path = efficiency.result_path(scale)
     if name == "solving-time":
-        words += ["--seed", str(seed)]
-        path = solving_time.result_path(scale, seed)
-    return Step(tuple(words), path.exists(), 0.0, 0.0, "hours not estimated")
+        path = solving_time.result_path(scale)
+    return Step(words, path.exists(), 0.0, 0.0, "hours not estimated")
 
 
 def parameters(made) -> int:
