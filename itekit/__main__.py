@@ -117,7 +117,7 @@ def efficiency(arguments) -> int:
     from itekit.efficiency import measure, result_path
     from itekit.files import write_json
 
-    result = measure(arguments.scale, _device(arguments), progress=True)
+    result = measure(arguments.scale, _device(arguments))
     path = result_path(result["scale"], arguments.directory)
     write_json(path, result)
     print(f"result    {path}")

@@ -197,8 +197,8 @@ def step_parts(run: Callable[[], object], steps: int = 1) -> dict[str, float]:
     return dict(parts.most_common())
 
 
-def measure(scale: str | None = None, device: str = "cpu", progress: bool = False) -> dict:
-    """Everything as JSON; processor time on one CPU thread, else wall time."""
+def measure(scale: str | None = None, device: str = "cpu") -> dict:
+    """Everything as JSON, printed as it comes; processor time on one CPU thread, else wall time."""
     scale, started, load = resolve_scale(scale), time.perf_counter(), os.getloadavg()[0]
     effort, now, clock = EFFORTS[scale], time.perf_counter, "perf_counter"
     if str(device).startswith("cuda"):
@@ -228,9 +228,8 @@ def measure(scale: str | None = None, device: str = "cpu", progress: bool = Fals
         turns = effort["draws" if quantity == "embedding" else "turns"]
         mine = {method: partial(call, subject) for method, subject in subjects.items()}
         found = result[quantity] = summary(take_turns(mine, turns, now), METHODS[0])
-        if progress:
-            times = (f"{method} {one['seconds'] * 1e3:.4g} ms" for method, one in found.items())
-            print(f"{quantity:14}", ", ".join(times), flush=True)
+        times = (f"{method} {one['seconds'] * 1e3:.4g} ms" for method, one in found.items())
+        print(f"{quantity:14}", ", ".join(times), flush=True)
     result["parameters"] = {
         method: {"embedding": _weights(s.network.embedding), "model": _weights(s.network.model)}
         for method, s in subjects.items()

@@ -45,7 +45,7 @@ def read_word(word: spot.twa_word) -> Trace:
     """The trace of the text that Spot prints."""
     before, _, cycle = str(word).removesuffix("}").partition("cycle{")
     steps = before.split("; ")[:-1]
-    return Trace(list(map(parse_infix, steps)), list(map(parse_infix, cycle.split("; "))))
+    return Trace(tuple(map(parse_infix, steps)), tuple(map(parse_infix, cycle.split("; "))))
 
 
 def contained(item: tuple[str, str]) -> bool:
@@ -245,7 +245,7 @@ def test_satisfaction_by_the_definition(formula, trace):
             assert all(holds(formula, *one) for one in islice(lassos(trace, names, turns), 100))
     if not is_empty(text):  # fixing every proposition leaves one word: then all is exact
         prefix, cycle = random.Random(0).choice(list(islice(lassos(trace, names), 200)))
-        word = Trace(*([letter_formula(letter) for letter in part] for part in (prefix, cycle)))
+        word = Trace(*(tuple(map(letter_formula, part)) for part in (prefix, cycle)))
         assert satisfies(to_prefix(formula), word.text()) == holds(formula, prefix, cycle)
 
 

@@ -15,7 +15,6 @@ from itekit.experiments import experiment, from_json
 from itekit.files import MissingError, read_json
 from itekit.network import read_checkpoint
 from itekit.random_vectors import METHODS
-from itekit.tasks.names import COPYING_NAMES
 from itekit.training import FINISHED, Network
 from lessons import runs as tables
 from lessons.lesson_10 import heatmap_panel
@@ -150,7 +149,7 @@ def made_result(name: str, scale: str = "smoke", seed: int = 0, **trained) -> di
     grid = {"propositions": [1, 2, 3, 4], "lengths": [1, 2], "samples": [[5, 5]] * 4}
     grid |= {"correct": [[4, 4], [4, 4], [4, 4], [2, 2]], "mean_correct_cells": 0.7}
     copying = {"mean_edit_distance": 9.5, "mean_within_training_characters": 0.25, "axis": [30]}
-    result = copying if name in COPYING_NAMES else {"generalization": grid}
+    result = copying if name.startswith("copying-") else {"generalization": grid}
     made = experiment(name, scale, seed)
     about = {"name": name, "scale": scale, "seed": seed, "experiment": made.to_json()}
     return about | {"trained": {"steps": 20, **trained}, "result": result}

@@ -125,7 +125,7 @@ def to_infix(formula: Formula, *, unicode: bool = False) -> str:
 def parse_infix_trace(text: str) -> Trace:
     """The trace that infix text stands for (FormulaError if none); `cycle` may be left out."""
     texts, start = cut(text, "cycle")
-    steps = [_read(text, *span(text, texts, start, i), STEPS) for i in range(len(texts))]
+    steps = tuple(_read(text, *span(text, texts, start, i), STEPS) for i in range(len(texts)))
     return Trace(steps[:start], steps[start:])
 
 

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from itekit.logic.formulas import (
-    ARITY,
     STEPS,
     Formula,
     FormulaError,
@@ -28,19 +27,10 @@ Steps = tuple[list[Sequence[str]], int]  # each step's tokens; the number before
 
 @dataclass(frozen=True)
 class Trace:
-    """A symbolic lasso; ValueError for an empty cycle, or a step with a temporal operator."""
+    """A symbolic lasso of steps without temporal operators (`parse_trace` checks that)."""
 
     prefix: tuple[Formula, ...]  # the steps before the cycle; there may be none
-    cycle: tuple[Formula, ...]
-
-    def __post_init__(self):
-        object.__setattr__(self, "prefix", tuple(self.prefix))
-        object.__setattr__(self, "cycle", tuple(self.cycle))
-        if not self.cycle:
-            raise ValueError("a trace needs at least one step in its cycle")
-        for number, step in enumerate(self.steps):
-            if not isinstance(step, Formula) or set(step.tokens()) & ARITY.keys() - STEPS.by_token:
-                raise ValueError(f"step {number} must be a Boolean formula, found {step!r}")
+    cycle: tuple[Formula, ...]  # at least one
 
     @property
     def steps(self) -> tuple[Formula, ...]:
@@ -68,8 +58,8 @@ class Trace:
 
     def rename(self, renaming) -> "Trace":
         """The trace with its atomic propositions renamed by an `itekit.alpha.Renaming`."""
-        prefix, cycle = ([s.rename(renaming) for s in part] for part in (self.prefix, self.cycle))
-        return Trace(prefix, cycle)
+        parts = (self.prefix, self.cycle)
+        return Trace(*(tuple(step.rename(renaming) for step in part) for part in parts))
 
     def __str__(self) -> str:
         return " ".join(self.tokens())
@@ -108,7 +98,7 @@ def sorted_operands(formula: Formula) -> tuple:
 def parse_trace(text: Text) -> Trace:
     """The trace that prefix text stands for (FormulaError as `read_trace`)."""
     steps, start = read_trace(text)
-    formulas = list(map(from_tokens, steps))
+    formulas = tuple(map(from_tokens, steps))
     return Trace(formulas[:start], formulas[start:])
 
 

@@ -43,16 +43,9 @@ BOOLEAN: dict[str, Callable[..., int]] = {  # on the bits of integers; those pas
 
 @dataclass(frozen=True, eq=False)
 class Assignment:
-    """A partial assignment, whatever the order; ValueError for a bad or repeated name or value."""
+    """A partial assignment, whatever the order, no name twice (`parse_assignment` checks that)."""
 
     values: tuple[tuple[str, bool], ...] = ()  # in the order in which they are printed
-
-    def __post_init__(self):
-        for name, value in self.values:
-            if not is_name(name) or not isinstance(value, bool):
-                raise ValueError(f"expected names with True or False, found {name!r}, {value!r}")
-        if len(self.as_dict()) < len(self.values):
-            raise ValueError(f"a name stands twice in {self}")
 
     def as_dict(self) -> dict[str, bool]:
         """Name -> value."""

@@ -77,7 +77,7 @@ def _series(records: Sequence[Mapping], quantity: str) -> list[tuple[int, float]
     return points if stride <= 1 else points[:-1:stride] + points[-1:]
 
 
-def training_curves(runs: Mapping[str, Sequence[Mapping]], *, title: str = "") -> go.Figure:
+def training_curves(runs: Mapping[str, Sequence[Mapping]]) -> go.Figure:
     """Curves of one or more runs, {"run name": records}, in panels that share the step axis.
 
     A record has "step" and any of "loss", "validation_loss", "scale" (AdaCos), "learning_rate".
@@ -121,7 +121,7 @@ def training_curves(runs: Mapping[str, Sequence[Mapping]], *, title: str = "") -
     legend = {"orientation": "h", "x": 0, "yref": "container", "y": 0, "yanchor": "bottom"}
     layout = {"hovermode": "x unified", "legend": legend, "margin_b": 60 + 22 * names}
     height = 190 + 130 * len(panels) + 22 * names
-    return style(figure, title=title, width=760, height=height, **layout)
+    return style(figure, width=760, height=height, **layout)
 
 
 def runtime_figure(runtimes: Mapping[str, tuple[Any, Any]], *, title: str = "") -> go.Figure:

@@ -89,21 +89,19 @@ def beyond_training(made: dict) -> int:
 RANDOM_POSITIONS = {"training.positions": beyond_training}
 FULL_VOCABULARY = LEARNED | {"data.characters": same_as("test_characters")}
 METHODS = {
-    "": {},
-    "-plain": LEARNED,
-    "-full-vocabulary": FULL_VOCABULARY,
-    "-alpha-renaming": ALPHA_RENAMING,
+    "proposed": {},
+    "plain": LEARNED,
+    "full-vocabulary": FULL_VOCABULARY,
+    "alpha-renaming": ALPHA_RENAMING,
 }
 VARIANTS = {
-    "copying-5-10": {
-        "proposed": {},
-        "plain": LEARNED,
-        "full-vocabulary": FULL_VOCABULARY,
-        "alpha-renaming": ALPHA_RENAMING,
+    "copying-5-10": METHODS
+    | {
         "without-f_bn": WITHOUT_F_BN,
         "neighboring-points-16": inside("embedding", method="neighboring_points", d_beta=16),
-        **{f"randomized-positions{m}": METHODS[m] | RANDOM_POSITIONS for m in METHODS},
-    },
+        "randomized-positions": RANDOM_POSITIONS,
+    }
+    | {f"randomized-positions-{m}": METHODS[m] | RANDOM_POSITIONS for m in list(METHODS)[1:]},
     "copying-3-30": {"proposed": {}, "plain": LEARNED},
     "copying-large": {"proposed": {}, "plain": LEARNED},
 }
@@ -245,7 +243,6 @@ VARIANTS |= {
 }
 NAMES = tuple(f"{family}/{variant}" for family, some in VARIANTS.items() for variant in some)
 LOGIC_NAMES = tuple(name for name in NAMES if not name.startswith("copying-"))
-COPYING_NAMES = tuple(name for name in NAMES if name.startswith("copying-"))
 
 
 def settings_of(name: str, defaults: dict, changes: dict) -> dict:
