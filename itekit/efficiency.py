@@ -165,16 +165,6 @@ def vocabulary_costs(made: LogicExperiment, turns: int, sizes: Sequence[int] = S
     return facts | {"parameters": parameters, "seconds": seconds}
 
 
-def draw_seconds(counts: Sequence[int], turns: int, dimensions: int = 20) -> dict:
-    """Median seconds to draw different random vectors, by method and by their number."""
-    generator, seconds = seeded(0, dimensions), {}
-    for method in random_vectors.METHODS:
-        draw = partial(random_vectors.random_vectors, method)
-        calls = [partial(draw, count, dimensions, generator) for count in counts]
-        seconds[method] = [_median_seconds(call, turns) for call in calls]
-    return {"dimensions": dimensions, "counts": list(counts), "seconds": seconds}
-
-
 def step_parts(run: Callable[[], object], steps: int = 1) -> dict[str, float]:
     """Seconds of `steps` calls of `run` on a CPU by kind of operation, largest first.
 
@@ -235,8 +225,13 @@ def measure(scale: str | None = None, device: str = "cpu") -> dict:
         for method, s in subjects.items()
     }
     result["vocabulary"] = vocabulary_costs(made, effort["draws"])
-    counts = COUNTS[:2] if scale == "smoke" else COUNTS
-    result["random_vectors"] = draw_seconds(counts, effort["draws"])
+    counts, generator = COUNTS[:2] if scale == "smoke" else COUNTS, seeded(0, 20)
+    drawn = {"dimensions": 20, "counts": list(counts), "seconds": {}}
+    for method in random_vectors.METHODS:
+        draw = partial(random_vectors.random_vectors, method)
+        calls = [partial(draw, count, 20, generator) for count in counts]
+        drawn["seconds"][method] = [_median_seconds(call, effort["draws"]) for call in calls]
+    result["random_vectors"] = drawn
     measured = {"seconds": round(time.perf_counter() - started, 1), "clock": clock}
     measured["threads"] = torch.get_num_threads()
     measured["load_average"] = [round(load, 1), round(os.getloadavg()[0], 1)]

@@ -192,7 +192,12 @@ def preset(name: str, scale: str | None = None, seed: int = 0) -> Recipe | Deriv
     scale = resolve_scale(scale)
     whole, _, count = name.partition("-sample")
     if whole in ("ltl35", "prop35") and re.fullmatch("[1-9][0-9]{,8}", count):
-        return _sample(preset(whole, scale, seed), name, int(count))
+        whole, count = preset(whole, scale, seed), int(count)
+        (stratum,) = whole.strata
+        cap = count // (stratum.high - stratum.full_from + 1)
+        limits = {"low": stratum.full_from, "count": count, "cap": cap, "tries": 1000 * count}
+        made = {"name": name, "method": "fast", "suffix": ".txt"}
+        return replace(whole, strata=(replace(stratum, **limits),), **made)
     if name not in _SETS:
         raise ValueError(f"unknown set {name!r}: expected one of {', '.join(NAMES)}")
     prefix, kind = _SETS[name]
@@ -205,14 +210,6 @@ def preset(name: str, scale: str | None = None, seed: int = 0) -> Recipe | Deriv
         made["splits"] = (("test", 100),)
     task, method = _TASKS[prefix], "default" if name == "ltl35" else "fast"
     return Recipe(name, scale, task, method, tuple(_strata(kind, task, scale)), **made)
-
-
-def _sample(whole: Recipe, name: str, count: int) -> Recipe:
-    (stratum,) = whole.strata
-    cap = count // (stratum.high - stratum.full_from + 1)
-    limits = {"low": stratum.full_from, "count": count, "cap": cap, "tries": 1000 * count}
-    made = {"name": name, "method": "fast", "suffix": ".txt"}
-    return replace(whole, strata=(replace(stratum, **limits),), **made)
 
 
 def _strata(kind: str, task: str, scale: str) -> Iterator[Stratum]:
