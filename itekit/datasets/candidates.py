@@ -12,7 +12,7 @@ last: the formulas are the same whatever else the process does.
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, count, islice, repeat
 
 import numpy as np
@@ -145,11 +145,13 @@ class Drawing:
     """The formulas of a recipe, drawn in one process, and what became of them.
 
     It goes in rounds: each draws what is missing, and formulas that turn out to have no label are
-    replaced in the next. `kept` has the pairs of each stratum in the order drawn.
+    replaced in the next. `kept` has the pairs of each stratum in the order drawn. The formulas in
+    `late` are those that are known to run out of time.
     """
 
-    def __init__(self, recipe: Recipe):
-        self.recipe = recipe
+    def __init__(self, recipe: Recipe, late: Iterable[str] = ()):
+        self.recipe, self._late = recipe, frozenset(late)
+        self._drawn: list[tuple[int, str]] = []  # of this round: strata and formulas
         self.counts: Counter[str] = Counter()  # what became of all formulas
         self.kept: list[list[tuple[str, str]]] = [[] for _ in recipe.strata]
         self.time_outs: list[str] = []
@@ -176,26 +178,30 @@ class Drawing:
         """How many pairs each stratum lacks."""
         return [s.count - len(kept) for s, kept in zip(self.recipe.strata, self.kept, strict=True)]
 
-    def next_round(self) -> Iterator[tuple[int, str]]:
-        """(stratum, formula) of what is to be labelled next; none when the drawing is over.
-
-        Record the answers when all of the round has been drawn.
-        """
+    def next_round(self) -> Iterator[str]:
+        """The formulas that are to be labelled next, without those that are known to be late."""
+        self._drawn = []
         for number, missing in enumerate(self.missing()):
             for formula in islice(self._draw(number), missing):
-                yield number, formula
+                self._drawn.append((number, formula))
+                if formula not in self._late:
+                    yield formula
 
-    def record(self, number: int, formula: str, answer: str) -> None:
-        """Take a label, or what came instead, for a formula of stratum `number`."""
-        without = self.recipe.task == "ltl" and "0" in answer  # a step that nothing satisfies
-        outcome = answer if answer in NO_LABEL else "traces with 0" if without else "kept"
-        self.counts[outcome] += 1
-        if outcome == "kept":
-            self.kept[number].append((formula, answer))
-            return
-        self._sizes[number][len(split(formula))] -= 1
-        if outcome == TIME_OUT:
-            self.time_outs.append(formula)
+    def record(self, labels: Iterable[str]) -> bool:
+        """Take the labels of a round, or what came instead; False: the drawing is over."""
+        labels = iter(labels)
+        for number, formula in self._drawn:
+            answer = TIME_OUT if formula in self._late else next(labels)
+            without = self.recipe.task == "ltl" and "0" in answer  # a step that nothing satisfies
+            outcome = answer if answer in NO_LABEL else "traces with 0" if without else "kept"
+            self.counts[outcome] += 1
+            if outcome == "kept":
+                self.kept[number].append((formula, answer))
+                continue
+            self._sizes[number][len(split(formula))] -= 1
+            if outcome == TIME_OUT:
+                self.time_outs.append(formula)
+        return bool(self._drawn)
 
     def facts(self) -> dict:
         """For the manifest: what became of the candidates, and which strata are not full."""

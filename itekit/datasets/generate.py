@@ -57,7 +57,7 @@ def generate(
         with locked(output):
             _publish(recipe, output, pairs, {})
         return output
-    start, late = time.monotonic(), frozenset(time_outs or ())
+    start = time.monotonic()
     limit = recipe.cpu_seconds * (1 if time_outs is None else PATIENCE)
     key = json.dumps([asdict(recipe), time_outs, itekit.__version__, versions(TOOLS)])
     with (
@@ -66,18 +66,14 @@ def generate(
         _answers(output / ANSWERS, key) as answers,
         tqdm(total=recipe.count, desc=recipe.name, disable=not progress) as bar,
     ):
-        drawing = Drawing(recipe)
+        drawing = Drawing(recipe, time_outs or ())
         while True:
-            drawn, labels = [], []
-            waiting = _waiting(drawing, drawn, late)
-            for answer in _labels(recipe, waiting, sum(drawing.missing()), answers, pool, limit):
+            drawn, labels = drawing.next_round(), []
+            for answer in _labels(recipe, drawn, sum(drawing.missing()), answers, pool, limit):
                 labels.append(answer)
                 bar.update(answer not in NO_LABEL)
-            if not drawn:
+            if not drawing.record(labels):
                 break
-            labels = iter(labels)
-            for number, formula in drawn:
-                drawing.record(number, formula, TIME_OUT if formula in late else next(labels))
         pairs = _divide(recipe, [pair for part in drawing.kept for pair in part])
         spent = {"workers": pool.workers, "seconds": round(time.monotonic() - start, 1)}
         _publish(recipe, output, pairs, drawing.facts() | spent)
@@ -129,14 +125,6 @@ def _answers(path: Path, key: str) -> Iterator[tuple[BinaryIO, Iterator[str]]]:
         file.truncate(sum(len(line) + 1 for line in (key.encode(), *kept)))
         file.seek(0, os.SEEK_END)
         yield file, iter([line.decode() for line in kept])
-
-
-def _waiting(drawing: Drawing, drawn: list, late: frozenset[str]) -> Iterator[str]:
-    """The formulas of the next round that need a label; `drawn` gets all of it, with its strata."""
-    for number, formula in drawing.next_round():
-        drawn.append((number, formula))
-        if formula not in late:
-            yield formula
 
 
 def _labels(
