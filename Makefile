@@ -63,8 +63,8 @@ $(READY): $(REQUIREMENTS) pyproject.toml
 
 run: $(READY)
 	@mkdir -p reports
-	$(BIN)/python -m itekit run notebooks/00_tour.ipynb \
-		--output reports/00_tour.ipynb --html reports/00_tour.html
+	$(BIN)/python -m itekit run notebooks/00_tour.ipynb --output reports/00_tour.ipynb
+	$(BIN)/python docs/pages.py reports/00_tour.ipynb reports/00_tour.html
 
 test: export OMP_NUM_THREADS = 1
 test: export ITEKIT_SCALE = smoke

@@ -45,18 +45,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from itekit import workers
-from itekit.files import locked, naming_full_disk, read_json, resolve_scale, write_text
+from itekit.files import locked, naming_full_disk, read_json, resolve_scale
 
-FIGURE = "application/vnd.plotly.v1+json"
 PANEL = "application/vnd.jupyter.widget-view+json"
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 METADATA = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
 NO_PANEL = "(a panel of controls: run this cell in JupyterLab to use it)"
-# nbconvert's page without what it loads from the net; require.js would hide plotly.js from figures.
-OFFLINE = '{% extends "lab/index.html.j2" %}' + "".join(
-    "{% block html_head_js_" + name + " %}{% endblock %}"
-    for name in ("requirejs", "mathjax", "mermaidjs")
-)
 FOLDER = Path("runs") / "batch"
 THREADS = "OMP_NUM_THREADS"
 KEYS = {"notebook": str, "name": str, "parameters": dict, "grid": dict}
@@ -246,65 +240,6 @@ def before_save(model, **_) -> None:
         metadata = model["content"]["metadata"]
         if metadata.get("kernelspec", {}).get("name") == KERNEL["name"]:
             metadata |= METADATA
-
-
-def draw(notebook, resources):
-    """A preprocessor of nbconvert: plotly's figures as HTML; plotly.js stands in the page once.
-
-    Panels that need a kernel become a line of text.
-    """
-    from plotly.io import to_html
-
-    library = resources.get("plotly", True)  # as `to_html` wants it for the first figure
-    for output in (o for cell in notebook.cells for o in cell.get("outputs", [])):
-        if figure := output.get("data", {}).get(FIGURE):
-            text = to_html(figure, include_plotlyjs=library, full_html=False, validate=False)
-            output.data, library = {"text/html": text}, False
-        if output.get("data", {}).pop(PANEL, None):
-            output.data = {"text/plain": NO_PANEL}
-    notebook.metadata.pop("widgets", None)
-    return notebook, resources
-
-
-def mathml(latex: str, display: str = "inline") -> str:
-    """A formula as MathML, "inline" or a "block"; bold letters and the like as Unicode has them.
-
-    The converter does so where the letter stands in braces; browsers know no `mathvariant`.
-    """
-    from latex2mathml.converter import convert
-
-    letter = r"(\\(?:math[a-z]+|boldsymbol)(?![a-z])) *(\\[a-z]+|[A-Za-z0-9])"
-    made = convert(re.sub(letter, r"\1{\2}", latex), display=display)
-    made = re.sub(r'mathvariant="bold[a-z-]*"', 'style="font-weight:bold"', made)
-    return f'<div style="overflow-x:auto;margin:1em 0">{made}</div>' if display == "block" else made
-
-
-def markdown_html(source: str) -> str:
-    """Markdown as HTML, with formulas as MathML."""
-    from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
-
-    class Renderer(IPythonRenderer):
-        def inline_math(self, body: str) -> str:
-            return mathml(body)
-
-        def block_math(self, body: str) -> str:
-            return mathml(body, "block")
-
-    return MarkdownWithMath(renderer=Renderer(escape=False)).render(source)
-
-
-def write_page(executed: str | Path, page: str | Path) -> Path:
-    """Write an executed notebook as one HTML file by nbconvert, which needs no network.
-
-    Plotly figures stay interactive.
-    """
-    from nbconvert.exporters import HTMLExporter
-
-    filters = {"markdown2html": markdown_html}
-    exporter = HTMLExporter(embed_images=True, preprocessors=[draw], filters=filters)
-    exporter.raw_template = OFFLINE
-    write_text(page, exporter.from_filename(str(executed))[0])
-    return Path(page).absolute()
 
 
 class Run(NamedTuple):
