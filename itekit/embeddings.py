@@ -44,7 +44,7 @@ class DualPartEmbedding(nn.Module):
     Args:
         vocabulary: gives n and the number of classes; the sizes of the classes do not matter.
         d_beta: width of the random part, at least 1 and less than D.
-        method: one of `random_vectors.METHODS`, or "far_apart".
+        method: one of `random_vectors.METHODS`.
         f_bn: normalise the learned and the random part, each by itself.
         f_fn: normalise the full row (and, in the model, the feature vector).
     """
