@@ -131,15 +131,12 @@ def read_json(path: Path, kind: type | tuple = (dict, list)):
 def locked(directory: Path):
     """Keep other processes that ask for the same folder out; BlockingIOError if one is in."""
     Path(directory).mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(Path(directory) / LOCK)
     try:
-        lock.acquire(timeout=0)
+        lock = filelock.FileLock(Path(directory) / LOCK).acquire(timeout=0)
     except filelock.Timeout:
         raise BlockingIOError(f"{directory}: another process works here") from None
-    try:
+    with lock:
         yield
-    finally:
-        lock.release()
 
 
 class Record(typing.TypedDict, total=False):

@@ -78,17 +78,15 @@ def test_greedy_with_a_past_equals_greedy_without(seed, lengths, limit):
     assert torch.equal(found, recomputed(greedy, *given)) and found.shape == (len(lengths), limit)
 
 
-@pytest.mark.parametrize("copies", [1, 3])
 @pytest.mark.parametrize("search", [greedy, beam])
-def test_answers_up_to_the_limit_and_averaged_ones(search, copies):
+def test_answers_up_to_the_limit(search):
     model, U = network(0)
     U[END] = 0.01  # hardly ever: answers reach the limit
-    U = U if copies == 1 else torch.stack([network(seed)[1] for seed in range(copies)])
     given = model, U, sources(0, [3, 8]), 25
     found, expected = search(*given), recomputed(search, *given)
     tokens, reference = (x if search is greedy else x[0] for x in (found, expected))
     assert torch.equal(tokens, reference)
-    assert copies > 1 or (tokens != 0).sum(-1).max() == 25
+    assert (tokens != 0).sum(-1).max() == 25
 
 
 def test_looking_rarely_as_on_a_gpu_changes_nothing(monkeypatch):
