@@ -35,7 +35,6 @@ import json
 import os
 import re
 import sys
-import tempfile
 import tomllib
 import uuid
 from collections import Counter
@@ -45,7 +44,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from itekit import workers
-from itekit.files import locked, naming_full_disk, read_json, resolve_scale
+from itekit.files import atomic_path, locked, read_json, resolve_scale
 
 PANEL = "application/vnd.jupyter.widget-view+json"
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
@@ -165,40 +164,32 @@ def run_notebook(
     if not path.suffix == output.suffix == ".ipynb" or path.resolve() == output.resolve():
         raise ValueError(f"expected two files that end in .ipynb, found {path} and {output}")
     check_parameters(path, parameters or {})
-    output.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(".partial.ipynb", f".{output.stem}.", output.parent)
-    os.close(descriptor)  # a name that cannot be foreseen: no link that lies there is followed
-    unfinished = Path(name)
     failed = output.with_name(f"{output.stem}.failed.ipynb")
     options = {"execution_timeout": cell_timeout, "progress_bar": progress, "cwd": path.parent}
     options |= {"config": Config(KernelManager=private_sockets())}
     options |= {"extra_arguments": ["--log-level=ERROR"]}
     try:
-        with naming_full_disk(output):
-            papermill.execute_notebook(path, unfinished, parameters or {}, **options)
-        _publish(unfinished, output)
+        with atomic_path(output, ".partial.ipynb") as unfinished:
+            try:
+                papermill.execute_notebook(path, unfinished, parameters or {}, **options)
+            except NoSuchKernel as error:
+                said = f"{path.name}: its kernel {error.name!r} is not installed here"
+                raise ValueError(said) from error
+            except BaseException:
+                if unfinished.stat().st_size:
+                    os.chmod(unfinished, 0o644)
+                    os.replace(unfinished, failed)
+                raise
         failed.unlink(missing_ok=True)
         return output
-    except NoSuchKernel as error:
-        unfinished.unlink(missing_ok=True)
-        raise ValueError(f"{path.name}: its kernel {error.name!r} is not installed here") from error
     except (PapermillExecutionError, CellTimeoutError, DeadKernelError) as error:
         said = f"{type(error).__name__}: {str(error).splitlines()[0]}"
         if isinstance(error, PapermillExecutionError):
             said = f"{error.ename}: {error.evalue}"
-        code = [cell for cell in read_json(unfinished)["cells"] if cell["cell_type"] == "code"]
+        code = [cell for cell in read_json(failed)["cells"] if cell["cell_type"] == "code"]
         started = sum("start_time" in cell["metadata"].get("papermill", {}) for cell in code)
         said = f"code cell [{started}] failed with {said}. What ran is in {failed}"
         raise RuntimeError(f"{path.name}: {said}") from error
-    finally:
-        if unfinished.exists() and unfinished.stat().st_size:
-            _publish(unfinished, failed)
-        unfinished.unlink(missing_ok=True)
-
-
-def _publish(unfinished: Path, path: Path) -> None:
-    os.chmod(unfinished, 0o644)  # temporary files can be read by their owner alone
-    os.replace(unfinished, path)
 
 
 def tidy(notebook, resources):

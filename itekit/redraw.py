@@ -149,7 +149,10 @@ def redraw_sets(
     made, told = network.experiment, {"progress": progress, "scale": scale}
     result = {"tries": tries, "method": Retries(network).method, "scale": scale}
     if isinstance(made, CopyingExperiment):
-        result["grid"] = redraw(network, _grid(made), tries, **told)
+        names, grid = made.test_vocabulary.interchangeable[0], made.grid
+        cells = (grid.strings(*cell, TEST_SEED) for cell in grid.cells())
+        strings = ["".join(names[i] for i in row) for cell in cells for row in cell]
+        result["grid"] = redraw(network, [(s, s) for s in strings], tries, **told)
         del result["grid"]["formulas"]
         return result
     for part, kind in kinds.items():
@@ -164,14 +167,6 @@ def redraw_sets(
         if kinds != WRITTEN:
             del result[part]["formulas"]
     return result
-
-
-def _grid(made: CopyingExperiment) -> list[Pair]:
-    """The strings of an evaluation, as problems that are their own labels."""
-    names, grid = made.test_vocabulary.interchangeable[0], made.grid
-    cells = (grid.strings(*cell, TEST_SEED) for cell in grid.cells())
-    strings = ("".join(names[i] for i in row) for cell in cells for row in cell)
-    return [(string, string) for string in strings]
 
 
 def _curve(solved_at: np.ndarray, tries: int) -> list[float]:
