@@ -92,7 +92,7 @@ class LearnedEmbedding(nn.Module):
 
     def __init__(self, vocabulary: Vocabulary, d_model: int, f_fn: bool = True):
         super().__init__()
-        self.f_fn = f_fn
+        self.vocabulary, self.f_fn = vocabulary, f_fn
         self.learned = nn.Parameter(torch.randn(len(vocabulary), d_model))
 
     def matrix(self, vocabulary: Vocabulary, generator: torch.Generator | None = None) -> Tensor:
@@ -112,10 +112,6 @@ class AlphaRenamingEmbedding(LearnedEmbedding):
     (smaller) training vocabulary a random ordered choice of rows, which renames its tokens at
     random; in evaluation mode rows go to tokens in order.
     """
-
-    def __init__(self, vocabulary: Vocabulary, d_model: int, f_fn: bool = True):
-        super().__init__(vocabulary, d_model, f_fn)
-        self.vocabulary = vocabulary
 
     def matrix(self, vocabulary: Vocabulary, generator: torch.Generator) -> Tensor:
         """U, [V, D], for a vocabulary with at most as many interchangeable tokens as rows."""
