@@ -47,8 +47,6 @@ from itekit import workers
 from itekit.files import atomic_path, locked, read_json, resolve_scale
 
 PANEL = "application/vnd.jupyter.widget-view+json"
-KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-METADATA = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
 NO_PANEL = "(a panel of controls: run this cell in JupyterLab to use it)"
 FOLDER = Path("runs") / "batch"
 THREADS = "OMP_NUM_THREADS"
@@ -190,47 +188,6 @@ def run_notebook(
         started = sum("start_time" in cell["metadata"].get("papermill", {}) for cell in code)
         said = f"code cell [{started}] failed with {said}. What ran is in {failed}"
         raise RuntimeError(f"{path.name}: {said}") from error
-
-
-def tidy(notebook, resources):
-    """A preprocessor of nbconvert: take out times, versions and panels, which need a kernel.
-
-    What a cell prints becomes one output, wherever the kernel happened to flush it. Numbers are
-    written as JupyterLab does, so that a reader who opens and saves a notebook changes nothing.
-    """
-    from nbconvert.preprocessors import CoalesceStreamsPreprocessor
-
-    notebook, resources = CoalesceStreamsPreprocessor().preprocess(notebook, resources)
-    notebook.metadata = type(notebook)(METADATA)
-    for cell in notebook.cells:
-        for key in ("execution", "papermill", "ExecuteTime"):
-            cell.metadata.pop(key, None)
-        for output in cell.get("outputs", []):
-            data = output.get("data", {})
-            if data.pop(PANEL, None) or data.get("text/plain") == NO_PANEL:
-                output.data = {"text/plain": NO_PANEL}
-            output.update(as_javascript(output))
-    return notebook, resources
-
-
-def as_javascript(value):
-    """The value with whole numbers as JavaScript's JSON.stringify writes them: 1 for 1.0."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
-        return int(value)
-    if isinstance(value, dict):
-        return type(value)({key: as_javascript(one) for key, one in value.items()})
-    return list(map(as_javascript, value)) if isinstance(value, list) else value
-
-
-def before_save(model, **_) -> None:
-    """A hook of Jupyter's server (`make setup` names it): the metadata stay as `tidy` has them.
-
-    JupyterLab writes the reader's version of Python into each notebook that it opens.
-    """
-    if model["type"] == "notebook":
-        metadata = model["content"]["metadata"]
-        if metadata.get("kernelspec", {}).get("name") == KERNEL["name"]:
-            metadata |= METADATA
 
 
 class Run(NamedTuple):

@@ -15,6 +15,7 @@ import nbval.kernel
 import papermill
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from traitlets.config import Config
 
 from itekit import notebooks
 from itekit.__main__ import main
@@ -22,6 +23,7 @@ from itekit.notebooks import check_parameters, run_notebook
 
 ROOT = Path(__file__).parents[1]
 PAGES = runpy.run_path(str(ROOT / "docs" / "pages.py"))
+CONFIG = runpy.run_path(str(ROOT / "docs" / "jupyter_config.py"), {"c": Config()})
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 PARAMETERS = 'scale = None  # "smoke", "lab" or "paper"\nseed = 0\nrate = 0.1\ntrain: bool = False'
 TRANSPORT = "import ipykernel\nprint(ipykernel.get_connection_info(unpack=True)['transport'])"
@@ -222,9 +224,9 @@ def test_student_copies_have_no_outputs_and_no_solutions(executed, tmp_path):
 def test_a_notebook_is_as_jupyterlab_writes_it(path):
     """So that to open and to save it changes nothing: its numbers, its layout, its metadata."""
     text = path.read_text(encoding="utf-8")
-    notebook, _ = notebooks.tidy(nbformat.reads(text, 4), {})
+    notebook, _ = CONFIG["tidy"](nbformat.reads(text, 4), {})
     assert nbformat.writes(notebook) + "\n" == text, "make refresh, or JupyterLab, would change it"
-    assert repr(notebooks.as_javascript([1.0, -0.0, 0.5, 1e21])) == "[1, 0, 0.5, 1e+21]"
+    assert repr(CONFIG["as_javascript"]([1.0, -0.0, 0.5, 1e21])) == "[1, 0, 0.5, 1e+21]"
 
 
 def test_refresh_keeps_outputs_and_drops_what_changes_without_meaning(tmp_path):
