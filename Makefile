@@ -45,7 +45,7 @@ LAB_OPTIONS ?=
 setup: $(READY)
 
 # The stamp is written last: a set-up that stopped half-way is taken up again by the next call.
-$(READY): $(REQUIREMENTS) pyproject.toml
+$(READY): $(REQUIREMENTS) pyproject.toml docs/jupyter_config.py
 	@command -v "$(PYTHON)" >/dev/null || { echo "No $(PYTHON) here. itekit needs" \
 		"Python 3.11, 3.12 or 3.13: install one, or name it: make run PYTHON=/path/to/python3"; exit 1; }
 	@rm -f $(READY)
@@ -57,14 +57,13 @@ $(READY): $(REQUIREMENTS) pyproject.toml
 		"goes on from here."; exit 1; }
 	@mkdir -p $(SETTINGS) && printf '%s\n' '{"@jupyterlab/apputils-extension:notification":' \
 		'{"fetchNews": "false", "checkForUpdates": false}}' > $(SETTINGS)/overrides.json
-	@mkdir -p $(dir $(SERVER)) && printf '%s\n' 'from itekit.notebooks import before_save' \
-		'c.ContentsManager.pre_save_hook = before_save' > $(SERVER)
+	@mkdir -p $(dir $(SERVER)) && cp docs/jupyter_config.py $(SERVER)
 	@touch $(READY)
 
 run: $(READY)
 	@mkdir -p reports
-	$(BIN)/python -m itekit run notebooks/00_tour.ipynb \
-		--output reports/00_tour.ipynb --html reports/00_tour.html
+	$(BIN)/python -m itekit run notebooks/00_tour.ipynb --output reports/00_tour.ipynb
+	$(BIN)/python docs/pages.py reports/00_tour.ipynb reports/00_tour.html
 
 test: export OMP_NUM_THREADS = 1
 test: export ITEKIT_SCALE = smoke
@@ -103,20 +102,20 @@ llm: $(READY)
 doctor: $(READY)
 	$(BIN)/python -m itekit doctor
 
-# `tidy` takes out what changes from run to run: times, versions, views of panels.
+# docs/jupyter_config.py takes out what changes from run to run: times, versions, views of panels.
 refresh: export ITEKIT_SCALE = lab
 refresh: $(READY)
-	$(BIN)/python -m jupyter nbconvert --to notebook --execute --inplace \
-		--NotebookExporter.preprocessors=itekit.notebooks.tidy $(NOTEBOOKS)
+	$(BIN)/python -m jupyter nbconvert --config docs/jupyter_config.py \
+		--to notebook --execute --inplace $(NOTEBOOKS)
 
 # The exercises are handed out as they are in notebooks/, so keep your own solutions elsewhere.
 student: $(READY)
 	@test ! -e "$(STUDENT)" || { echo "$(STUDENT) is there: name another folder," \
 		"make student STUDENT=FOLDER"; exit 1; }
-	$(BIN)/python -m jupyter nbconvert --to notebook --output-dir "$(STUDENT)" \
+	$(BIN)/python -m jupyter nbconvert --config docs/jupyter_config.py \
+		--to notebook --output-dir "$(STUDENT)" \
 		--ClearOutputPreprocessor.enabled=True --TagRemovePreprocessor.enabled=True \
-		--TagRemovePreprocessor.remove_cell_tags=solution \
-		--NotebookExporter.preprocessors=itekit.notebooks.tidy $(LESSONS)
+		--TagRemovePreprocessor.remove_cell_tags=solution $(LESSONS)
 
 clean:
 	rm -rf reports build .pytest_cache .ruff_cache .hypothesis

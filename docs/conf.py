@@ -4,6 +4,7 @@ Nothing is executed, and no page loads anything from elsewhere: plotly.js is her
 MathML, and the copying networks of the tour run in its page.
 """
 
+import sys
 from pathlib import Path
 
 import nbformat
@@ -11,9 +12,11 @@ from docutils import nodes
 from plotly.offline import get_plotlyjs
 from sphinx.parsers import Parser
 
-from itekit.notebooks import draw, mathml
-from itekit.results import load_network
-from lessons.copying import CopyExplorer
+sys.path.insert(0, str(Path(__file__).parent))
+from pages import draw, mathml  # noqa: E402
+
+from itekit.results import load_network  # noqa: E402
+from lessons.copying import CopyExplorer  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
 CONTENTS = {  # caption -> documents in the sidebar

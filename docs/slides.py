@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 
 import nbformat
+from pages import FIGURE, draw, markdown_html
 from plotly.offline import get_plotlyjs
 
 from itekit.files import write_text
-from itekit.notebooks import FIGURE, draw, markdown_html
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 PAGE = """<!DOCTYPE html><html lang="en"><meta charset="utf-8">

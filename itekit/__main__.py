@@ -20,16 +20,14 @@ GIVEN += FileExistsError, BlockingIOError, ConnectionError, TimeoutError
 
 
 def run(arguments) -> int:
-    """Execute a notebook headless, with parameters; on request write it as one HTML page."""
-    from itekit.notebooks import parse_value, run_notebook, set_threads, write_page
+    """Execute a notebook headless, with parameters."""
+    from itekit.notebooks import parse_value, run_notebook, set_threads
 
     set_threads(arguments.threads)
     output = arguments.output or Path("reports") / Path(arguments.notebook).name
     parameters = {name: parse_value(value) for name, value in arguments.parameter}
     done = run_notebook(arguments.notebook, output, parameters, arguments.cell_timeout)
     print(f"notebook  {done}")
-    if arguments.html:
-        print(f"page      {write_page(done, arguments.html)}")
     return 0
 
 
@@ -232,7 +230,6 @@ def make_parser() -> argparse.ArgumentParser:
     add("notebook")
     add("-p", "--parameter", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"))
     add("--output", metavar="FILE", help="default: reports/ and the notebook's name")
-    add("--html", metavar="FILE", help="also write one page that opens in any browser")
 
     text, shared = "Run a list of notebooks, a process for each.", "--cell-timeout --dask --threads"
     add = command("itekit.notebooks:batch_command", shared, "batch", text).add_argument

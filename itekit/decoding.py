@@ -39,17 +39,13 @@ class _Steps:
             raise ValueError(f"sources must be [B, S] with B, S > 0, found {list(source.shape)}")
         if limit < 1:
             raise ValueError(f"the length limit must be 1 or more, found {limit}")
-        self.model, self.source, self.limit = model, source, limit
+        self.model, self.U, self.source, self.limit = model, U, source, limit
         self.look_every = LOOK_EVERY[source.device.type != "cpu"]
-        self.matrices = U if U.dim() == 3 else U[None]
-        self.encoded = [model.encode(matrix, source) for matrix in self.matrices]
-        self.pasts = [Past() for _ in self.matrices]
+        self.encoded, self.past = model.encode(U, source), Past()
 
     def step(self, tokens: Tensor) -> Tensor:
         """Logits [R, V] after one more token in each row, `tokens` [R]."""
-        parts = zip(self.matrices, self.encoded, self.pasts, strict=True)
-        logits = [self.model.predict(U, tokens[:, None], *known)[:, 0] for U, *known in parts]
-        return logits[0] if len(logits) == 1 else torch.stack(logits).mean(0)
+        return self.model.predict(self.U, tokens[:, None], self.encoded, self.past)[:, 0]
 
     def leave(self, going: Tensor, position: int) -> Tensor | None:
         """The places of those that go on, if the others should leave the batch now; else None."""
@@ -59,9 +55,8 @@ class _Steps:
 
     def select(self, rows: Tensor, sources: Tensor | None = None) -> None:
         """Go on in row i with what was kept of row rows[i], and with some sources, or with all."""
-        for number, past in enumerate(self.pasts):
-            self.encoded[number], kept = self.encoded[number].select(rows, sources)
-            past.select(kept)
+        self.encoded, kept = self.encoded.select(rows, sources)
+        self.past.select(kept)
 
 
 @torch.inference_mode()
@@ -77,7 +72,7 @@ def greedy(
 
     Args:
         model: in evaluation mode.
-        U: [V, D], or [any number, V, D]: the logits are then the mean under all of them.
+        U: [V, D].
         source: int64 [B, S], padded with 0.
         limit: largest number of tokens produced, the end token included.
         chances: numbers from 0 to 1, [B, limit], one for each token: it is then drawn by its
@@ -153,7 +148,7 @@ def _beam(steps: _Steps, size: int, scale: float = 1.0, published: bool = False)
     active = torch.arange(B, device=device)
     with torch.inference_mode(False):
         answers = torch.zeros(B, K, limit, dtype=torch.int64, device=device)
-        answer_scores = torch.full((B, K), -torch.inf, dtype=steps.matrices.dtype, device=device)
+        answer_scores = torch.full((B, K), -torch.inf, dtype=steps.U.dtype, device=device)
     going = torch.ones_like(active, dtype=torch.bool)  # is not settled
     tokens, scores = torch.full((B, K), START, device=device), answer_scores.clone()
     scores[:, 0] = 0.0  # all beams start alike: only one of them counts
@@ -218,7 +213,7 @@ class Solver:
 
     Args:
         network: a network of a logic experiment, in evaluation mode.
-        draw: number of the random draw of U, or several: the logits are averaged over them.
+        draw: number of the random draw of U.
         vocabulary, beams: by default all that the network can read, and the experiment's.
         progress: show a bar.
         sample: draw answers by their probability with this seed, instead of searching the best; a
@@ -230,7 +225,7 @@ class Solver:
     def __init__(
         self,
         network,
-        draw: int | Sequence[int] = 0,
+        draw: int = 0,
         vocabulary: Vocabulary | None = None,
         beams: int | None = None,
         progress: bool = False,
@@ -240,15 +235,14 @@ class Solver:
         self.network, self.experiment, self.progress = network, network.experiment, progress
         self.vocabulary = vocabulary or self.experiment.readable_vocabulary
         self.beams = self.experiment.beam if beams is None else beams
-        self.draw, draws = draw, [draw] if isinstance(draw, int) else draw
-        if self.beams < 1 or not draws or not (scale is None or 0 < scale < math.inf):
-            asked = f"{self.beams} beams, draws {draw}, scale {scale}"
-            raise ValueError(f"expected a beam, a draw, and a scale above 0, found {asked}")
+        self.draw = draw
+        if self.beams < 1 or not (scale is None or 0 < scale < math.inf):
+            asked = f"{self.beams} beams, scale {scale}"
+            raise ValueError(f"expected a beam, and a scale above 0, found {asked}")
         self.sample, self.scale = sample, scale or 1.0
         if sample is not None:
             self.beams, self.scale = 1, scale or network.loss.scale or 1.0
-        drawn = [network.matrix(self.vocabulary, seeded(TEST_SEED, number)) for number in draws]
-        self.U = drawn[0] if len(drawn) == 1 else torch.stack(drawn)
+        self.U = network.matrix(self.vocabulary, seeded(TEST_SEED, draw))
 
     def can_read(self, formula: Tokens) -> bool:
         """Whether the network has an embedding for every token, and a position for it."""

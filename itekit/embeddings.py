@@ -44,7 +44,7 @@ class DualPartEmbedding(nn.Module):
     Args:
         vocabulary: gives n and the number of classes; the sizes of the classes do not matter.
         d_beta: width of the random part, at least 1 and less than D.
-        method: one of `random_vectors.METHODS`, or "far_apart".
+        method: one of `random_vectors.METHODS`.
         f_bn: normalise the learned and the random part, each by itself.
         f_fn: normalise the full row (and, in the model, the feature vector).
     """
@@ -92,7 +92,7 @@ class LearnedEmbedding(nn.Module):
 
     def __init__(self, vocabulary: Vocabulary, d_model: int, f_fn: bool = True):
         super().__init__()
-        self.f_fn = f_fn
+        self.vocabulary, self.f_fn = vocabulary, f_fn
         self.learned = nn.Parameter(torch.randn(len(vocabulary), d_model))
 
     def matrix(self, vocabulary: Vocabulary, generator: torch.Generator | None = None) -> Tensor:
@@ -112,10 +112,6 @@ class AlphaRenamingEmbedding(LearnedEmbedding):
     (smaller) training vocabulary a random ordered choice of rows, which renames its tokens at
     random; in evaluation mode rows go to tokens in order.
     """
-
-    def __init__(self, vocabulary: Vocabulary, d_model: int, f_fn: bool = True):
-        super().__init__(vocabulary, d_model, f_fn)
-        self.vocabulary = vocabulary
 
     def matrix(self, vocabulary: Vocabulary, generator: torch.Generator) -> Tensor:
         """U, [V, D], for a vocabulary with at most as many interchangeable tokens as rows."""

@@ -15,7 +15,6 @@ Shape letters: G rows (unique characters or propositions), L columns (lengths), 
 
 import json
 import math
-import statistics
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -307,7 +306,7 @@ class GridEvaluation:
         grids, grid = distances.mean(axis=3), distances.mean(axis=(0, 3))
         means = {draw: float(np.nanmean(cells)) for draw, cells in zip(drawn, grids, strict=True)}
         within = grid[[u <= settings.data.characters for u in self.axis]]
-        result = {
+        return {
             "axis": self.axis,
             "samples_per_cell": settings.grid.samples,
             "mean_edit_distance": float(np.nanmean(grid)),
@@ -322,7 +321,3 @@ class GridEvaluation:
             "median_draw": chosen,
             "median_draw_mean_edit_distance": means[chosen],
         }
-        if len(means) > 1:
-            spread = {"min": min, "mean": statistics.mean, "max": max, "std": statistics.stdev}
-            result["spread"] = {name: of(list(means.values())) for name, of in spread.items()}
-        return result

@@ -54,13 +54,6 @@ def there(path: Path, command: str) -> Path:
     return path
 
 
-def inside(directory: Path, name: str) -> Path:
-    """The path of a file of a folder; ValueError for a name that leads out of it."""
-    if name != Path(name).name:
-        raise ValueError(f"expected the name of a file in {directory}, found {name!r}")
-    return Path(directory) / name
-
-
 def nearest(name: str, known: Iterable[str]) -> str:
     """The known names that are most like a mistyped one; the first ones where none is."""
     near = difflib.get_close_matches(name, known, 3, 0.4)
@@ -79,20 +72,20 @@ def naming_full_disk(path: Path):
 
 
 @contextlib.contextmanager
-def atomic_path(path: Path):
+def atomic_path(path: Path, end: str = ".tmp"):
     """A temporary path beside `path` that takes its name if the block ends without an error.
 
-    Temporary names cannot be foreseen, so that no link that lies there is followed; those of
-    killed runs are removed. Raises OSError; a full disk is named as such.
+    Temporary names close with `end` and cannot be foreseen, so that no link that lies there is
+    followed; those of killed runs are removed. Raises OSError; a full disk is named as such.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*{end}"):
         with contextlib.suppress(OSError):
             if time.time() - left.lstat().st_mtime > STALE:
                 left.unlink()
     with naming_full_disk(path):
-        descriptor, name = tempfile.mkstemp(".tmp", f".{path.name}.", path.parent)
+        descriptor, name = tempfile.mkstemp(end, f".{path.name}.", path.parent)
         os.close(descriptor)
         temporary = Path(name)
         try:
@@ -131,15 +124,12 @@ def read_json(path: Path, kind: type | tuple = (dict, list)):
 def locked(directory: Path):
     """Keep other processes that ask for the same folder out; BlockingIOError if one is in."""
     Path(directory).mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(Path(directory) / LOCK)
     try:
-        lock.acquire(timeout=0)
+        lock = filelock.FileLock(Path(directory) / LOCK).acquire(timeout=0)
     except filelock.Timeout:
         raise BlockingIOError(f"{directory}: another process works here") from None
-    try:
+    with lock:
         yield
-    finally:
-        lock.release()
 
 
 class Record(typing.TypedDict, total=False):

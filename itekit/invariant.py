@@ -20,7 +20,7 @@ Shape letters as in `itekit.model`; M streams of all problems of a batch, [B, ..
 (in decoding, of their beams), n fixed tokens, special ones included.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -66,8 +66,7 @@ class Streams:
 
     def to(self, device: torch.device) -> "Streams":
         """The same streams on a device, without waiting."""
-        owner, symbol = send(self.owner, device), send(self.symbol, device)
-        return Streams(owner, symbol, self.problems, self.fixed)
+        return replace(self, owner=send(self.owner, device), symbol=send(self.symbol, device))
 
     def read(self, tokens: Tensor, placeholder: int) -> Tensor:
         """Tokens [B, L] as each stream reads them: [M, L]."""

@@ -52,18 +52,15 @@ class Network(nn.Module):
             self.embedding = experiment.embedding.build(
                 experiment.vocabulary, experiment.test_vocabulary, experiment.model.d_model
             )
-            self.model = self._transformer()
+            config, operands = experiment.model, experiment.operands
+            if config.aggregation:
+                from itekit.invariant import SymbolInvariantTransformer
+
+                fixed = experiment.vocabulary.learned_count
+                self.model = SymbolInvariantTransformer(config, operands, fixed)
+            else:
+                self.model = Transformer(config, operands)
         self.loss = make_loss(experiment.loss, len(experiment.vocabulary))
-
-    def _transformer(self) -> Transformer:
-        config, operands = self.experiment.model, self.experiment.operands
-        if not config.aggregation:
-            return Transformer(config, operands)
-        from itekit.invariant import SymbolInvariantTransformer
-
-        return SymbolInvariantTransformer(
-            config, operands, self.experiment.vocabulary.learned_count
-        )
 
     @property
     def device(self) -> torch.device:
@@ -129,16 +126,19 @@ class Network(nn.Module):
         model = replace(self.experiment.model, rope_base=base)
         return self.with_experiment(replace(self.experiment, model=model))
 
-    def save(self, path: Path, extra: dict | None = None, tensors=None, dtype=None) -> None:
+    def save(self, path: Path, extra: dict | None = None, optimizer=None, dtype=None) -> None:
         """Write a checkpoint, atomically.
 
         Args:
-            extra, tensors: further metadata and tensors.
+            extra: further metadata.
+            optimizer: its state is written too, as tensors "optimizer.NUMBER.KEY".
             dtype: what the weights are rounded to; default: nothing.
         """
-        weights = {k: v.to(dtype or v.dtype) for k, v in self.state_dict().items()}
+        tensors = {k: v.to(dtype or v.dtype) for k, v in self.state_dict().items()}
+        for i, weight in enumerate(parameters(optimizer) if optimizer else ()):
+            tensors |= {f"optimizer.{i}.{key}": x for key, x in optimizer.state[weight].items()}
         metadata = {"experiment": self.experiment.to_json(), "trained": self.trained}
-        save_checkpoint(path, weights | (tensors or {}), metadata | (extra or {}))
+        save_checkpoint(path, tensors, metadata | (extra or {}))
 
     @classmethod
     def load(cls, path: Path, experiment: Experiment | None = None) -> "Network":
@@ -188,12 +188,6 @@ class Network(nn.Module):
 def parameters(optimizer: torch.optim.Optimizer) -> list[nn.Parameter]:
     """All trained parameters, in the order of the optimiser."""
     return [weight for group in optimizer.param_groups for weight in group["params"]]
-
-
-def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The optimiser's state as tensors under the names "optimizer.NUMBER.KEY"."""
-    states = enumerate(optimizer.state[weight] for weight in parameters(optimizer))
-    return {f"optimizer.{i}.{key}": x for i, kept in states for key, x in kept.items()}
 
 
 def _weights(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -35,7 +35,6 @@ import json
 import os
 import re
 import sys
-import tempfile
 import tomllib
 import uuid
 from collections import Counter
@@ -45,18 +44,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from itekit import workers
-from itekit.files import locked, naming_full_disk, read_json, resolve_scale, write_text
+from itekit.files import atomic_path, locked, read_json, resolve_scale
 
-FIGURE = "application/vnd.plotly.v1+json"
 PANEL = "application/vnd.jupyter.widget-view+json"
-KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-METADATA = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
 NO_PANEL = "(a panel of controls: run this cell in JupyterLab to use it)"
-# nbconvert's page without what it loads from the net; require.js would hide plotly.js from figures.
-OFFLINE = '{% extends "lab/index.html.j2" %}' + "".join(
-    "{% block html_head_js_" + name + " %}{% endblock %}"
-    for name in ("requirejs", "mathjax", "mermaidjs")
-)
 FOLDER = Path("runs") / "batch"
 THREADS = "OMP_NUM_THREADS"
 KEYS = {"notebook": str, "name": str, "parameters": dict, "grid": dict}
@@ -171,140 +162,32 @@ def run_notebook(
     if not path.suffix == output.suffix == ".ipynb" or path.resolve() == output.resolve():
         raise ValueError(f"expected two files that end in .ipynb, found {path} and {output}")
     check_parameters(path, parameters or {})
-    output.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(".partial.ipynb", f".{output.stem}.", output.parent)
-    os.close(descriptor)  # a name that cannot be foreseen: no link that lies there is followed
-    unfinished = Path(name)
     failed = output.with_name(f"{output.stem}.failed.ipynb")
     options = {"execution_timeout": cell_timeout, "progress_bar": progress, "cwd": path.parent}
     options |= {"config": Config(KernelManager=private_sockets())}
     options |= {"extra_arguments": ["--log-level=ERROR"]}
     try:
-        with naming_full_disk(output):
-            papermill.execute_notebook(path, unfinished, parameters or {}, **options)
-        _publish(unfinished, output)
+        with atomic_path(output, ".partial.ipynb") as unfinished:
+            try:
+                papermill.execute_notebook(path, unfinished, parameters or {}, **options)
+            except NoSuchKernel as error:
+                said = f"{path.name}: its kernel {error.name!r} is not installed here"
+                raise ValueError(said) from error
+            except BaseException:
+                if unfinished.stat().st_size:
+                    os.chmod(unfinished, 0o644)
+                    os.replace(unfinished, failed)
+                raise
         failed.unlink(missing_ok=True)
         return output
-    except NoSuchKernel as error:
-        unfinished.unlink(missing_ok=True)
-        raise ValueError(f"{path.name}: its kernel {error.name!r} is not installed here") from error
     except (PapermillExecutionError, CellTimeoutError, DeadKernelError) as error:
         said = f"{type(error).__name__}: {str(error).splitlines()[0]}"
         if isinstance(error, PapermillExecutionError):
             said = f"{error.ename}: {error.evalue}"
-        code = [cell for cell in read_json(unfinished)["cells"] if cell["cell_type"] == "code"]
+        code = [cell for cell in read_json(failed)["cells"] if cell["cell_type"] == "code"]
         started = sum("start_time" in cell["metadata"].get("papermill", {}) for cell in code)
         said = f"code cell [{started}] failed with {said}. What ran is in {failed}"
         raise RuntimeError(f"{path.name}: {said}") from error
-    finally:
-        if unfinished.exists() and unfinished.stat().st_size:
-            _publish(unfinished, failed)
-        unfinished.unlink(missing_ok=True)
-
-
-def _publish(unfinished: Path, path: Path) -> None:
-    os.chmod(unfinished, 0o644)  # temporary files can be read by their owner alone
-    os.replace(unfinished, path)
-
-
-def tidy(notebook, resources):
-    """A preprocessor of nbconvert: take out times, versions and panels, which need a kernel.
-
-    What a cell prints becomes one output, wherever the kernel happened to flush it. Numbers are
-    written as JupyterLab does, so that a reader who opens and saves a notebook changes nothing.
-    """
-    from nbconvert.preprocessors import CoalesceStreamsPreprocessor
-
-    notebook, resources = CoalesceStreamsPreprocessor().preprocess(notebook, resources)
-    notebook.metadata = type(notebook)(METADATA)
-    for cell in notebook.cells:
-        for key in ("execution", "papermill", "ExecuteTime"):
-            cell.metadata.pop(key, None)
-        for output in cell.get("outputs", []):
-            data = output.get("data", {})
-            if data.pop(PANEL, None) or data.get("text/plain") == NO_PANEL:
-                output.data = {"text/plain": NO_PANEL}
-            output.update(as_javascript(output))
-    return notebook, resources
-
-
-def as_javascript(value):
-    """The value with whole numbers as JavaScript's JSON.stringify writes them: 1 for 1.0."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
-        return int(value)
-    if isinstance(value, dict):
-        return type(value)({key: as_javascript(one) for key, one in value.items()})
-    return list(map(as_javascript, value)) if isinstance(value, list) else value
-
-
-def before_save(model, **_) -> None:
-    """A hook of Jupyter's server (`make setup` names it): the metadata stay as `tidy` has them.
-
-    JupyterLab writes the reader's version of Python into each notebook that it opens.
-    """
-    if model["type"] == "notebook":
-        metadata = model["content"]["metadata"]
-        if metadata.get("kernelspec", {}).get("name") == KERNEL["name"]:
-            metadata |= METADATA
-
-
-def draw(notebook, resources):
-    """A preprocessor of nbconvert: plotly's figures as HTML; plotly.js stands in the page once.
-
-    Panels that need a kernel become a line of text.
-    """
-    from plotly.io import to_html
-
-    library = resources.get("plotly", True)  # as `to_html` wants it for the first figure
-    for output in (o for cell in notebook.cells for o in cell.get("outputs", [])):
-        if figure := output.get("data", {}).get(FIGURE):
-            text = to_html(figure, include_plotlyjs=library, full_html=False, validate=False)
-            output.data, library = {"text/html": text}, False
-        if output.get("data", {}).pop(PANEL, None):
-            output.data = {"text/plain": NO_PANEL}
-    notebook.metadata.pop("widgets", None)
-    return notebook, resources
-
-
-def mathml(latex: str, display: str = "inline") -> str:
-    """A formula as MathML, "inline" or a "block"; bold letters and the like as Unicode has them.
-
-    The converter does so where the letter stands in braces; browsers know no `mathvariant`.
-    """
-    from latex2mathml.converter import convert
-
-    letter = r"(\\(?:math[a-z]+|boldsymbol)(?![a-z])) *(\\[a-z]+|[A-Za-z0-9])"
-    made = convert(re.sub(letter, r"\1{\2}", latex), display=display)
-    made = re.sub(r'mathvariant="bold[a-z-]*"', 'style="font-weight:bold"', made)
-    return f'<div style="overflow-x:auto;margin:1em 0">{made}</div>' if display == "block" else made
-
-
-def markdown_html(source: str) -> str:
-    """Markdown as HTML, with formulas as MathML."""
-    from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
-
-    class Renderer(IPythonRenderer):
-        def inline_math(self, body: str) -> str:
-            return mathml(body)
-
-        def block_math(self, body: str) -> str:
-            return mathml(body, "block")
-
-    return MarkdownWithMath(renderer=Renderer(escape=False)).render(source)
-
-
-def write_page(executed: str | Path, page: str | Path) -> Path:
-    """Write an executed notebook as one HTML file by nbconvert, which needs no network.
-
-    Plotly figures stay interactive.
-    """
-    from nbconvert.exporters import HTMLExporter
-
-    filters = {"markdown2html": markdown_html}
-    exporter = HTMLExporter(embed_images=True, preprocessors=[draw], filters=filters)
-    exporter.raw_template = OFFLINE
-    write_text(page, exporter.from_filename(str(executed))[0])
-    return Path(page).absolute()
 
 
 class Run(NamedTuple):

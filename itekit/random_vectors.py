@@ -1,12 +1,11 @@
 """Random vectors that tell interchangeable tokens apart, unique where the sampling set is finite.
 
 Paper, section "Random embedding generation" and Table "Comparison of random vector generation
-methods". Three methods, and one of ours:
+methods". Three methods:
 
     normal               every component from N(0, 1)                    continuous
     neighboring_points   components in {-1, 0, 1}, not all of them 0      3**d - 1 vectors
     hypercube_vertices   components in {-1, 1}                            2**d vectors
-    far_apart (ours)     d rows of a random orthogonal matrix, then more  continuous
 
 Vectors of a finite set are numbered 0, 1, 2, ...; unique vectors are unique integers, sampled
 without ever building the set, whose digits become the components, the most significant one first.
@@ -24,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-METHODS = ("normal", "neighboring_points", "hypercube_vertices")  # the paper's
+METHODS = ("normal", "neighboring_points", "hypercube_vertices")
 LARGEST_NUMBERED_SET = 2**62
 MOST_DIMENSIONS = 65_536  # far wider than any model; the size of a set is still quickly counted
 
@@ -47,11 +46,10 @@ class SamplingSetTooSmallError(ValueError):
 
 def sampling_set_size(method: str, dimensions: int) -> int | None:
     """Number of vectors in the sampling set, or None where it is continuous."""
-    if method not in (known := (*METHODS, "far_apart")):
-        raise ValueError(f"unknown method {method!r}: expected one of {', '.join(known)}")
-    least = 2 if method == "far_apart" else 1  # there are but two directions in one dimension
-    if not least <= dimensions <= MOST_DIMENSIONS:
-        known = f"{least} to {MOST_DIMENSIONS:,}"
+    if method not in METHODS:
+        raise ValueError(f"unknown method {method!r}: expected one of {', '.join(METHODS)}")
+    if not 1 <= dimensions <= MOST_DIMENSIONS:
+        known = f"1 to {MOST_DIMENSIONS:,}"
         raise ValueError(f"dimensions of {method} must be {known}, found {dimensions}")
     if method == "neighboring_points":
         return 3**dimensions - 1
@@ -69,11 +67,6 @@ def random_vectors(method: str, count: int, dimensions: int, generator: torch.Ge
         raise ValueError(f"count must be 0 or more, found {count}")
     if method == "normal":
         return torch.randn(count, dimensions, generator=generator)
-    if method == "far_apart":  # QR of a normal matrix; the signs make Q uniform (Mezzadri 2007)
-        shape = -(-count // dimensions), dimensions, dimensions
-        Q, R = torch.linalg.qr(torch.randn(shape, generator=generator))
-        signs = R.diagonal(dim1=1, dim2=2).sign()
-        return (Q * signs.unsqueeze(1)).flatten(0, 1)[:count]
     if count > size:
         enough = next(d for d in itertools.count(1) if sampling_set_size(method, d) >= count)
         raise SamplingSetTooSmallError(
@@ -81,7 +74,8 @@ def random_vectors(method: str, count: int, dimensions: int, generator: torch.Ge
             f"were asked for; at least {enough} dimensions are needed"
         )
     if size <= LARGEST_NUMBERED_SET:
-        return _vectors(method, sample_unique_integers(size, count, generator), dimensions)
+        integers = sample_unique_integers(size, count, generator)
+        return integers_to_vectors(method, integers, dimensions)
     values = _VALUES[method]
     return values[torch.randint(len(values), (count, dimensions), generator=generator)]
 
@@ -115,42 +109,17 @@ def sample_unique_integers(upper: int, count: int, generator: torch.Generator) -
 
 
 def integers_to_vectors(method: str, integers: Tensor, dimensions: int) -> Tensor:
-    """The vectors that int64 [N] number: float32 [N, d]; ValueError for other integers."""
-    size = _numbered(method, dimensions)
-    if len(outside := integers[(integers < 0) | (integers >= size)]):
-        raise ValueError(f"integers of {method} must be in [0, {size}), found {outside[0].item()}")
-    return _vectors(method, integers, dimensions)
+    """The vectors that int64 [N] number: float32 [N, d].
 
-
-def vectors_to_integers(method: str, vectors: Tensor) -> Tensor:
-    """Inverse of `integers_to_vectors`, [N, d] -> int64 [N]; ValueError for a row of no integer."""
-    dimensions, values = vectors.shape[1], _VALUES.get(method)
-    size = _numbered(method, dimensions)
-    digits = vectors[:, :, None] == values  # one-hot
-    outside = ~digits.any(2).all(1) | ~vectors.any(1)
-    if outside.any():
-        row = int(outside.nonzero()[0])
-        raise ValueError(f"row {row} is not in {method}: found {vectors[row].tolist()}")
-    integers = (digits.long().argmax(2) * _powers(len(values), dimensions)).sum(1)
-    return integers - (integers > size // 2).long() if len(values) == 3 else integers
-
-
-def _numbered(method: str, dimensions: int) -> int:
-    """Size of a sampling set whose vectors have numbers; ValueError for any other."""
+    ValueError for other integers, and for a sampling set whose vectors have no numbers.
+    """
     size = sampling_set_size(method, dimensions)
     if size is None or size > LARGEST_NUMBERED_SET:
         raise ValueError(f"the vectors of {method} in {dimensions} dimensions are not numbered")
-    return size
-
-
-def _powers(base: int, dimensions: int) -> Tensor:
-    """base**(d - 1), ..., base, 1: [d]."""
-    return torch.tensor([base**place for place in reversed(range(dimensions))])
-
-
-def _vectors(method: str, integers: Tensor, dimensions: int) -> Tensor:
-    """`integers_to_vectors` of integers that are known to be in range."""
+    if len(outside := integers[(integers < 0) | (integers >= size)]):
+        raise ValueError(f"integers of {method} must be in [0, {size}), found {outside[0].item()}")
     values = _VALUES[method]
     if len(values) == 3:
-        integers = integers + (integers >= 3**dimensions // 2)  # step over the zero vector
-    return values[integers[:, None] // _powers(len(values), dimensions) % len(values)]
+        integers = integers + (integers >= size // 2)  # step over the zero vector
+    powers = torch.tensor([len(values) ** place for place in reversed(range(dimensions))])
+    return values[integers[:, None] // powers % len(values)]

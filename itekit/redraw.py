@@ -7,12 +7,11 @@ renaming: try k solves the problem under a random renaming of its names, which i
 answer. A symbol-invariant network would give the same answer again: its later tries are samples.
 
 A problem counts as solved by k tries if any of the first k answers is correct and not vacuous: else
-trying again would reward contradictions. "averaged" is another use of k random parts, without a
-checker: one decoding in which the logits are the mean over the first k.
+trying again would reward contradictions.
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -26,7 +25,6 @@ from itekit.experiments import CopyingExperiment
 from itekit.network import Network
 from itekit.workers import call
 
-AVERAGED = (1, 3, 10)  # draws that are averaged
 PARTS = {"test": "35", "generalization": "-generalization"}  # of a result: kinds of sets
 WRITTEN = {"patterns": "-patterns"}  # the formulas that people wrote
 
@@ -65,12 +63,6 @@ class Retries:
         self.method = methods.get(network.experiment.embedding.kind, "renamings")
         self.names = network.experiment.readable_vocabulary.interchangeable[0]
 
-    def solver(self, draw: int | Sequence[int] = 0, sample: int | None = None):
-        """Who solves the problems under a draw."""
-        kind = Copier if isinstance(self.experiment, CopyingExperiment) else Solver
-        told = {"progress": self.progress, "sample": sample, "scale": self.scale}
-        return kind(self.network, draw, **told)
-
     def renamings(self, number: int, problems: Sequence[str]) -> list[Renaming]:
         """How try `number` renames each problem; not at all where something else is random."""
         if self.method != "renamings" or number == 0:
@@ -84,17 +76,15 @@ class Retries:
 
     def answers(self, number: int, problems: Sequence[str]) -> list[list[str]]:
         """The answers of all beams to each problem in try `number`, counted from 0."""
-        draw = number if self.method == "random parts" else 0
-        solver = self.solver(draw, number if self.method == "samples" and number else None)
+        kind = Copier if isinstance(self.experiment, CopyingExperiment) else Solver
+        told = {"progress": self.progress, "scale": self.scale}
+        if self.method == "samples" and number:
+            told["sample"] = number
+        solver = kind(self.network, number if self.method == "random parts" else 0, **told)
         renamings = self.renamings(number, problems)
         answers = solver.beam_answers([r(f) for r, f in zip(renamings, problems, strict=True)])
         undo = [r.inverse() for r in renamings]
         return [[r(answer) for answer in beams] for r, beams in zip(undo, answers, strict=True)]
-
-    def averaged(self, pairs: Sequence[Pair], count: int) -> np.ndarray:
-        """Whether the answer under the mean logits of the first `count` draws is right: bool."""
-        answers = self.solver(range(count)).answers([problem for problem, _ in pairs])
-        return judge(self.experiment.check, pairs, answers).marks["solved"]
 
     def solved_at(self, pairs: Sequence[Pair], tries: int) -> tuple[np.ndarray, np.ndarray]:
         """For each problem the try (from 1) that solved it, 0 for none: by the best beam, by any.
@@ -123,37 +113,27 @@ def redraw(
     tries: int = 10,
     progress: bool = True,
     scale: float | None = None,
-    averaged: Iterable[int] = (),
 ) -> dict:
     """Solved problems against the number of tries, and the CPU seconds of one, checks included.
 
     Also the try that solved each problem, 0 for none: by the best beam, and by any. All are by the
-    number of names in a problem, too. `averaged`: numbers of draws whose logits are averaged, where
-    the network has random parts. ValueError for less than one try.
+    number of names in a problem, too. ValueError for less than one try.
     """
     if tries < 1:
         raise ValueError(f"tries must be 1 or more, found {tries}")
-    retries = Retries(network, progress, scale)
     counts = propositions(pairs, network.experiment.test_vocabulary.interchangeable[0])
     groups = {"all": counts >= 0} | {str(k): counts == k for k in np.unique(counts)}
     start = time.process_time()
-    best, any_beam = retries.solved_at(pairs, tries)
+    best, any_beam = Retries(network, progress, scale).solved_at(pairs, tries)
     asked = tries * len(pairs) - sum(tries - k for k in best.tolist() if k)
     tried = zip(pairs, best.tolist(), any_beam.tolist(), strict=True)
-    result = {
+    return {
         "samples": {key: int(rows.sum()) for key, rows in groups.items()},
         "solved": {key: _curve(best[rows], tries) for key, rows in groups.items()},
         "solved_beams": {key: _curve(any_beam[rows], tries) for key, rows in groups.items()},
         "cpu_seconds": {"try": (time.process_time() - start) / max(asked, 1)},
         "formulas": [[problem, *both] for (problem, _), *both in tried],
     }
-    if averaged and retries.method == "random parts":
-        right = {str(k): retries.averaged(pairs, k) for k in averaged}
-        result["averaged"] = {
-            k: {key: float(good[rows].mean()) for key, rows in groups.items()}
-            for k, good in right.items()
-        }
-    return result
 
 
 def redraw_sets(
@@ -170,14 +150,16 @@ def redraw_sets(
     made, told = network.experiment, {"progress": progress, "scale": scale}
     result = {"tries": tries, "method": Retries(network).method, "scale": scale}
     if isinstance(made, CopyingExperiment):
-        result["grid"] = redraw(network, _grid(made), tries, **told)
+        names, grid = made.test_vocabulary.interchangeable[0], made.grid
+        cells = (grid.strings(*cell, TEST_SEED) for cell in grid.cells())
+        strings = ["".join(names[i] for i in row) for cell in cells for row in cell]
+        result["grid"] = redraw(network, [(s, s) for s in strings], tries, **told)
         del result["grid"]["formulas"]
         return result
     for part, kind in kinds.items():
         name, most = made.set_name(kind), made.samples if part == "test" else None
         pairs = read_set(name, made.scale)["test"][:most]
-        averaged = () if kinds == WRITTEN else AVERAGED
-        result[part] = {"set": name} | redraw(network, pairs, tries, **told, averaged=averaged)
+        result[part] = {"set": name} | redraw(network, pairs, tries, **told)
         start = time.process_time()
         for formula, _ in pairs:
             call((f"itekit.tasks.{made.task}:solve", formula, "fast"))
@@ -186,14 +168,6 @@ def redraw_sets(
         if kinds != WRITTEN:
             del result[part]["formulas"]
     return result
-
-
-def _grid(made: CopyingExperiment) -> list[Pair]:
-    """The strings of an evaluation, as problems that are their own labels."""
-    names, grid = made.test_vocabulary.interchangeable[0], made.grid
-    cells = (grid.strings(*cell, TEST_SEED) for cell in grid.cells())
-    strings = ("".join(names[i] for i in row) for cell in cells for row in cell)
-    return [(string, string) for string in strings]
 
 
 def _curve(solved_at: np.ndarray, tries: int) -> list[float]:

@@ -30,7 +30,6 @@ from itekit.files import (
     RUNS,
     MissingError,
     Record,
-    inside,
     nearest,
     provenance,
     read_json,
@@ -99,7 +98,7 @@ class _Logic(typing.TypedDict):
 
 def checkpoint_path(made: Experiment) -> Path:
     """Where the shipped checkpoint of an experiment is."""
-    return inside(CHECKPOINTS, f"{made.run}.safetensors")
+    return CHECKPOINTS / f"{made.run}.safetensors"
 
 
 def load_network(name: str, scale: str | None = None, seed: int = 0, **changes) -> Network:
@@ -192,9 +191,9 @@ def evaluated(network: Network, measure: Callable[[Network], dict]) -> dict:
 def save_result(result: dict, directory: Path = RESULTS, suffix: str = "") -> Path:
     """Write a result as SLUG + suffix, such as "-redraw", atomically; returns the path.
 
-    ValueError: it is of a task that is not the kit's, or its name would lead out of the folder.
+    ValueError: it is of a task that is not the kit's.
     """
-    path = inside(directory, f"{from_json(result['experiment']).slug}{suffix}.json")
+    path = Path(directory) / f"{from_json(result['experiment']).slug}{suffix}.json"
     write_json(path, result)
     return path
 
@@ -290,31 +289,30 @@ def _entry(found: Mapping, key: str, what: str):
 
 
 @functools.cache
-def _paper() -> tuple[Mapping[str, PaperTable], Mapping[str, dict]]:
-    """All tables by name, and all figures by key: "value", "unit", "section", "note"."""
-    paper = read_json(PAPER, dict)
-    tables = {name: PaperTable(**entry) for name, entry in paper["tables"].items()}
-    for table in tables.values():
+def _tables() -> Mapping[str, PaperTable]:
+    return {name: PaperTable(**one) for name, one in read_json(PAPER, dict)["tables"].items()}
+
+
+@functools.cache
+def paper_figures() -> Mapping[str, dict]:
+    """All of the paper's figures by their keys: "value", "unit", "section", "note"."""
+    figures = read_json(PAPER, dict)["values"]
+    for table in _tables().values():
         about = {"unit": table.unit, "section": table.section, "note": table.note}
         for row in table.rows:
             for column, figure in table.row(row).items():
-                paper["values"][f"{row}/{column}"] = {"value": figure} | about
-    return tables, paper["values"]
-
-
-def paper_figures() -> Mapping[str, dict]:
-    """All of the paper's figures by their keys: "value", "unit", "section", "note"."""
-    return _paper()[1]
+                figures[f"{row}/{column}"] = {"value": figure} | about
+    return figures
 
 
 def paper_value(key: str) -> float:
     """A figure as printed, such as "ltl-perturbed/proposed/correct"."""
-    return _entry(_paper()[1], key, "figure")["value"]
+    return _entry(paper_figures(), key, "figure")["value"]
 
 
 def paper_cell(name: str, column: str) -> float | None:
     """The same of an experiment as a rate from 0 to 1; None if the paper reports none."""
-    figure = _paper()[1].get(f"{name}/{column}")
+    figure = paper_figures().get(f"{name}/{column}")
     if figure and figure["unit"] != "per cent":
         raise ValueError(f"the paper's figure {name}/{column} is in {figure['unit']}")
     return figure and figure["value"] / 100
@@ -322,7 +320,7 @@ def paper_cell(name: str, column: str) -> float | None:
 
 def paper_table(name: str) -> PaperTable:
     """The table `name`, for example "ltl-perturbation"; ValueError lists the nearest names."""
-    return _entry(_paper()[0], name, "table")
+    return _entry(_tables(), name, "table")
 
 
 # Ours beside the paper's
@@ -375,7 +373,7 @@ def run_line(result: dict) -> str:
     known = made["data"]["characters"]
     if made["embedding"]["kind"] == "learned" and known < result["result"]["axis"][-1]:
         line += f" (up to {known} unique characters)"
-    if found := _paper()[1].get(name):
+    if found := paper_figures().get(name):
         where = " (validation set)" if found["note"].startswith("validation") else ""
         line += f"; paper {found['value']}{where}"
     elif name == "copying-3-30/proposed":

@@ -31,7 +31,7 @@ from itekit.data import copying_batch, stream
 from itekit.decoding import copy_strings
 from itekit.experiments import CopyingExperiment, Experiment
 from itekit.files import LOG, locked, naming_full_disk, provenance, read_log, write_text
-from itekit.network import Network, optimizer_tensors, parameters
+from itekit.network import Network, parameters
 from itekit.random_vectors import seeded
 from itekit.tasks.copying import edit_distances
 from itekit.vocabulary import Vocabulary
@@ -204,7 +204,14 @@ class Trainer:
                 if stop:
                     raise KeyboardInterrupt
             if self.step == config.steps:
-                self._finish()
+                self.network.trained = {
+                    "steps": self.step,
+                    "seconds": round(self.seconds, 1),
+                    "threads": torch.get_num_threads(),
+                    "executed": self.executed,
+                    **provenance(self.device),
+                }
+                self.network.save(self.directory / FINISHED)
         return self.network.train(False)
 
     def _record(self) -> dict:
@@ -246,22 +253,12 @@ class Trainer:
         self._clock()
         interval = self.interval | {"loss": float(self.interval["loss"])}
         extra = {"step": self.step, "seconds": self.seconds, "executed": self.executed}
-        state = optimizer_tensors(self.optimizer)
-        self.network.save(self.directory / CHECKPOINT, extra | {"interval": interval}, state)
-
-    def _finish(self) -> None:
-        self.network.trained = {
-            "steps": self.step,
-            "seconds": round(self.seconds, 1),
-            "threads": torch.get_num_threads(),
-            "executed": self.executed,
-            **provenance(self.device),
-        }
-        self.network.save(self.directory / FINISHED)
+        extra["interval"] = interval
+        self.network.save(self.directory / CHECKPOINT, extra, self.optimizer)
 
 
 @torch.no_grad()
-def validate(network: Network, stream, batches: int = 4, size: int = 256) -> dict:
+def validate(network: Network, stream) -> dict:
     """Loss (with the last scale) and token accuracy on problems that are not for training.
 
     For copying also the edit distance of strings as long as the evaluation's longest. Computed as
@@ -270,7 +267,7 @@ def validate(network: Network, stream, batches: int = 4, size: int = 256) -> dic
     network.train(False)
     U = network.matrix(network.experiment.vocabulary, seeded(network.experiment.seed, VALIDATION))
     losses, correct, count = [], 0, 0
-    for batch in stream.held_out(batches, size):
+    for batch in stream.held_out(4, 256):
         logits, targets = network.logits(U, batch), batch.target.to(U.device)
         losses.append(network.loss(logits, targets).item())
         real = targets != Vocabulary.pad_id

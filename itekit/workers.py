@@ -26,7 +26,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from itertools import islice
 from multiprocessing import process, spawn
 
@@ -69,7 +69,7 @@ class _Process(process.BaseProcess):
                 spawn.get_preparation_data = _about
 
 
-class Pool:
+class Pool(AbstractContextManager):
     """Processes that apply functions to items; used again by the next `run`. Use it in `with`.
 
     Args:
@@ -80,9 +80,6 @@ class Pool:
     def __init__(self, workers: int | None = None, client=None):
         self.workers = sum(client.nthreads().values()) if client else workers or cores()
         self.client, self._processes = client, None
-
-    def __enter__(self) -> "Pool":
-        return self
 
     def __exit__(self, *_) -> None:
         self.close()

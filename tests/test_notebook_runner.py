@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -14,12 +15,15 @@ import nbval.kernel
 import papermill
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from traitlets.config import Config
 
 from itekit import notebooks
 from itekit.__main__ import main
 from itekit.notebooks import check_parameters, run_notebook
 
 ROOT = Path(__file__).parents[1]
+PAGES = runpy.run_path(str(ROOT / "docs" / "pages.py"))
+CONFIG = runpy.run_path(str(ROOT / "docs" / "jupyter_config.py"), {"c": Config()})
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 PARAMETERS = 'scale = None  # "smoke", "lab" or "paper"\nseed = 0\nrate = 0.1\ntrain: bool = False'
 TRANSPORT = "import ipykernel\nprint(ipykernel.get_connection_info(unpack=True)['transport'])"
@@ -182,7 +186,7 @@ def executed(tmp_path):
 
     The second panel needs no kernel.
     """
-    figure = {notebooks.FIGURE: {"data": [{"y": [3, 2, 1], "name": "the-trace"}], "layout": {}}}
+    figure = {PAGES["FIGURE"]: {"data": [{"y": [3, 2, 1], "name": "the-trace"}], "layout": {}}}
     panel = {notebooks.PANEL: {"model_id": "1"}, "text/plain": "VBox(children=())"}
     alive = {"text/html": "<p>alive</p>", "text/plain": notebooks.NO_PANEL}
     outputs = [new_output("display_data", data=data) for data in (figure, figure, panel, alive)]
@@ -199,7 +203,7 @@ def test_a_page_holds_figures_formulas_and_panels_and_loads_nothing(executed, tm
     notebook = nbformat.read(executed, 4)
     notebook.cells[0].source += "\n\nHalf is $\\frac12 \\mathbf U$."
     nbformat.write(notebook, executed)
-    page = notebooks.write_page(executed, tmp_path / "deep" / "n.html").read_text()
+    page = PAGES["write_page"](executed, tmp_path / "deep" / "n.html").read_text()
     assert page.count("the-trace") == 2 and page.count("plotly.js v") == 1
     assert page.index("plotly.js v") < page.index("Plotly.newPlot(")
     assert notebooks.NO_PANEL in page and "VBox" not in page and "<p>alive</p>" in page
@@ -220,9 +224,9 @@ def test_student_copies_have_no_outputs_and_no_solutions(executed, tmp_path):
 def test_a_notebook_is_as_jupyterlab_writes_it(path):
     """So that to open and to save it changes nothing: its numbers, its layout, its metadata."""
     text = path.read_text(encoding="utf-8")
-    notebook, _ = notebooks.tidy(nbformat.reads(text, 4), {})
+    notebook, _ = CONFIG["tidy"](nbformat.reads(text, 4), {})
     assert nbformat.writes(notebook) + "\n" == text, "make refresh, or JupyterLab, would change it"
-    assert repr(notebooks.as_javascript([1.0, -0.0, 0.5, 1e21])) == "[1, 0, 0.5, 1e+21]"
+    assert repr(CONFIG["as_javascript"]([1.0, -0.0, 0.5, 1e21])) == "[1, 0, 0.5, 1e+21]"
 
 
 def test_refresh_keeps_outputs_and_drops_what_changes_without_meaning(tmp_path):
@@ -245,14 +249,11 @@ def test_nbval_starts_kernels_with_such_sockets_unless_the_path_is_too_long(monk
     assert nbval.kernel.KernelManager().transport == "tcp"
 
 
-def test_the_run_command_writes_both_files_or_says_why_not(tmp_path, capsys):
-    path = str(write(tmp_path / "n.ipynb", GUARD, "print(scale, 1 / seed)"))
-    out, page = tmp_path / "r" / "n.ipynb", tmp_path / "r" / "n.html"
-    command = ["run", path, "--output", str(out), "--html", str(page), "-p"]
+def test_the_run_command_writes_the_file_or_says_why_not(tmp_path, capsys):
+    path, out = write(tmp_path / "n.ipynb", GUARD, "print(scale, 1 / seed)"), tmp_path / "r.ipynb"
+    command = ["run", str(path), "--output", str(out), "-p"]
     assert main([*command, "train", "false"]) == 2
     assert main([*command, "seed", "0"]) == 1
     assert "ZeroDivisionError" in capsys.readouterr().err.splitlines()[-1]
     assert main([*command, "seed", "5"]) == 0
-    said = capsys.readouterr().out
-    assert str(out) in said and str(page) in said
-    assert "None 0.2" in page.read_text()
+    assert str(out) in capsys.readouterr().out and printed(out) == "None 0.2\n"

@@ -135,6 +135,7 @@ def test_half_finished_setup_is_taken_up_again_and_a_finished_one_reused(tmp_pat
     checkout.mkdir()
     for name in ("Makefile", "requirements.txt", "pyproject.toml"):
         shutil.copy(ROOT / name, checkout)
+    shutil.copytree(ROOT / "docs", checkout / "docs")
     log, fail, fake = tmp_path / "log", tmp_path / "fail", tmp_path / "python3"
     fake.write_text(FAKE_PYTHON.format(log=log, fail=fail))
     fake.chmod(0o755)

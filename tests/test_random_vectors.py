@@ -16,7 +16,6 @@ from itekit.random_vectors import (
     random_vectors,
     sample_unique_integers,
     sampling_set_size,
-    vectors_to_integers,
 )
 from itekit.random_vectors import seeded as seeded_for
 
@@ -46,10 +45,8 @@ def test_mapping_lists_the_whole_set_in_lexicographic_order(method):
     for dimensions in range(1, 7):
         expected = sampling_set(method, dimensions)
         assert sampling_set_size(method, dimensions) == len(expected)
-        integers = torch.arange(len(expected))
-        vectors = integers_to_vectors(method, integers, dimensions)
+        vectors = integers_to_vectors(method, torch.arange(len(expected)), dimensions)
         assert vectors.dtype == torch.float32 and rows(vectors) == expected
-        assert torch.equal(vectors_to_integers(method, vectors), integers)
         drawn = rows(random_vectors(method, len(expected), dimensions, seeded()))
         assert sorted(drawn) == expected and (dimensions < 5 or drawn != expected)
 
@@ -66,16 +63,12 @@ def test_digits_are_exact_up_to_62_bits(method):
         expected = torch.tensor(digits) - 1 if base == 3 else 2 * torch.tensor(digits) - 1
         found = integers_to_vectors(method, torch.tensor(integers), dimensions)
         assert torch.equal(found, expected.float())
-        assert torch.equal(vectors_to_integers(method, found), torch.tensor(integers))
 
 
 def test_what_is_outside_the_set_is_refused():
     for integer in (-1, 8):
         with pytest.raises(ValueError, match=rf"\[0, 8\), found {integer}"):
             integers_to_vectors("neighboring_points", torch.tensor([0, integer]), 2)
-    for method in FINITE:
-        with pytest.raises(ValueError, match="row 1 is not in"):
-            vectors_to_integers(method, torch.tensor([[1.0, -1.0], [0.0, 0.0]]))
     for method, dimensions in [*((m, CHECKED[m] + 1) for m in FINITE), ("normal", 2)]:
         with pytest.raises(ValueError, match=f"{method} in {dimensions} dimensions are not numb"):
             integers_to_vectors(method, torch.tensor([0]), dimensions)
@@ -94,7 +87,7 @@ def test_unique_integers_are_unique_and_in_range(upper, count, seed):
     assert all(0 <= integer < upper for integer in integers.tolist())
 
 
-@pytest.mark.parametrize("method", (*METHODS, "far_apart"))
+@pytest.mark.parametrize("method", METHODS)
 def test_the_generator_decides_everything(method):
     first = random_vectors(method, 20, 9, seeded(7))
     torch.manual_seed(1)
@@ -145,17 +138,6 @@ def test_normal_vectors_have_mean_0_and_variance_1():
     assert vectors.mean(0).abs().max() < 0.05 and (vectors.var(0) - 1).abs().max() < 0.05
 
 
-def test_vectors_far_apart_are_orthogonal_where_there_is_room_and_point_anywhere():
-    one, another = random_vectors("far_apart", 7, 4, seeded()).split(4)
-    for some in (one, another):  # a second basis begins with the fifth vector
-        assert torch.allclose(some @ some.T, torch.eye(len(some)), atol=1e-6)
-    many = random_vectors("far_apart", 20_000, 4, seeded())
-    assert many.mean(0).abs().max() < 0.02
-    assert torch.allclose(many.T @ many / len(many), torch.eye(4) / 4, atol=1e-4)
-    first = many.view(-1, 4, 4)[:, 0]  # each place in its basis, by itself
-    assert first.mean(0).abs().max() < 0.04 and (first.var(0) - 0.25).abs().max() < 0.02
-
-
 def test_errors_name_the_method_the_sizes_and_the_remedy():
     message = "neighboring_points in 2 dimensions holds 8 vectors, but 27 unique .* at least 4"
     with pytest.raises(SamplingSetTooSmallError, match=message):  # 3**3 - 1 = 26 is one too few
@@ -163,7 +145,6 @@ def test_errors_name_the_method_the_sizes_and_the_remedy():
     for method, count, dimensions, message in [
         ("cube", 1, 2, "unknown method 'cube': expected one of normal"),
         ("normal", 1, 0, "dimensions of normal must be 1 to 65,536, found 0"),
-        ("far_apart", 3, 1, "dimensions of far_apart must be 2 to 65,536, found 1"),
         ("neighboring_points", 1, 30_000_000, "must be 1 to 65,536, found 30000000"),  # no 3**d
         ("normal", -1, 2, "count must be 0 or more, found -1"),
     ]:

@@ -50,7 +50,6 @@ def test_a_perfect_network_needs_one_try(monkeypatch, tries):
     assert found["test"]["samples"]["all"] == network.experiment.samples < len(grid)
     assert found["generalization"]["samples"]["all"] == len(grid)
     assert found["test"]["solved"]["all"] == [1.0] * tries
-    assert found["generalization"]["averaged"]["10"]["all"] == 1.0
     assert all(0 < seconds < 1 for seconds in found["test"]["cpu_seconds"].values())
     with pytest.raises(ValueError, match=f"tries must be 1 or more, found {-tries}"):
         redraw(network, [], -tries)

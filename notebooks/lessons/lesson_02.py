@@ -10,13 +10,7 @@ import torch
 
 from itekit.plots import COLOURS, GREY, SIGNED, colour_bar, style
 from itekit.plots.show import PLAIN, arrow, colours, subplots
-from itekit.random_vectors import (
-    METHODS,
-    integers_to_vectors,
-    random_vectors,
-    sampling_set_size,
-    vectors_to_integers,
-)
+from itekit.random_vectors import METHODS, integers_to_vectors, random_vectors, sampling_set_size
 from lessons.exercises import Exercise, many
 
 POINTS, CORNERS = "neighboring_points", "hypercube_vertices"
@@ -59,12 +53,12 @@ def cosines_figure(dimensions: Sequence[int], seed: int) -> go.Figure:
     return style(figure, width=110 + 240 * len(dimensions), height=320, coloraxis=scale)
 
 
-def _integer_of(vector):
-    return vectors_to_integers(POINTS, torch.tensor([vector]))[0].item()
-
-
 def _base_three(vector):
     return sum((component + 1) * 3**k for k, component in enumerate(reversed(vector)))
+
+
+def _integer_of(vector):
+    return _base_three(vector) - (_base_three(vector) > 3 ** len(vector) // 2)
 
 
 def _vector(rng):

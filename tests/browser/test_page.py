@@ -1,5 +1,7 @@
 """The page that `make run` writes, opened as a file: one file, and it answers as torch does."""
 
+import runpy
+
 import numpy as np
 import pytest
 from lab import ROOT
@@ -25,7 +27,9 @@ SHOWN = "document.querySelector('.copies').innerText"
 def page(browser, tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
     command = ["run", str(ROOT / "notebooks" / "00_tour.ipynb"), "--output"]
-    assert main([*command, str(folder / "tour.ipynb"), "--html", str(folder / "tour.html")]) == 0
+    assert main([*command, str(folder / "tour.ipynb")]) == 0
+    write = runpy.run_path(str(ROOT / "docs" / "pages.py"))["write_page"]
+    write(folder / "tour.ipynb", folder / "tour.html")
     with browser.new_page(viewport={"width": 390, "height": 844}) as page:
         page.told, page.asked = [], []
         page.on("console", lambda message: page.told.append(message.text))

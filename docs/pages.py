@@ -1,0 +1,81 @@
+"""Executed notebooks as pages that need no network: what the site, the slides and the tour share.
+
+`python docs/pages.py EXECUTED.ipynb PAGE.html` writes one page; plotly figures stay interactive.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+from latex2mathml.converter import convert
+from nbconvert.exporters import HTMLExporter
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from plotly.io import to_html
+
+from itekit.files import write_text
+from itekit.notebooks import NO_PANEL, PANEL
+
+FIGURE = "application/vnd.plotly.v1+json"
+# nbconvert's page without what it loads from the net; require.js would hide plotly.js from figures.
+OFFLINE = '{% extends "lab/index.html.j2" %}' + "".join(
+    "{% block html_head_js_" + name + " %}{% endblock %}"
+    for name in ("requirejs", "mathjax", "mermaidjs")
+)
+
+
+def draw(notebook, resources):
+    """A preprocessor of nbconvert: plotly's figures as HTML; plotly.js stands in the page once.
+
+    Panels that need a kernel become a line of text.
+    """
+    library = resources.get("plotly", True)  # as `to_html` wants it for the first figure
+    for output in (o for cell in notebook.cells for o in cell.get("outputs", [])):
+        if figure := output.get("data", {}).get(FIGURE):
+            text = to_html(figure, include_plotlyjs=library, full_html=False, validate=False)
+            output.data, library = {"text/html": text}, False
+        if output.get("data", {}).pop(PANEL, None):
+            output.data = {"text/plain": NO_PANEL}
+    notebook.metadata.pop("widgets", None)
+    return notebook, resources
+
+
+def mathml(latex: str, display: str = "inline") -> str:
+    """A formula as MathML, "inline" or a "block"; bold letters and the like as Unicode has them.
+
+    The converter does so where the letter stands in braces; browsers know no `mathvariant`.
+    """
+    letter = r"(\\(?:math[a-z]+|boldsymbol)(?![a-z])) *(\\[a-z]+|[A-Za-z0-9])"
+    made = convert(re.sub(letter, r"\1{\2}", latex), display=display)
+    made = re.sub(r'mathvariant="bold[a-z-]*"', 'style="font-weight:bold"', made)
+    return f'<div style="overflow-x:auto;margin:1em 0">{made}</div>' if display == "block" else made
+
+
+class Renderer(IPythonRenderer):
+    """nbconvert's, with formulas as MathML."""
+
+    def inline_math(self, body: str) -> str:
+        return mathml(body)
+
+    def block_math(self, body: str) -> str:
+        return mathml(body, "block")
+
+
+def markdown_html(source: str) -> str:
+    """Markdown as HTML, with formulas as MathML."""
+    return MarkdownWithMath(renderer=Renderer(escape=False)).render(source)
+
+
+def write_page(executed: str | Path, page: str | Path) -> Path:
+    """Write an executed notebook as one HTML file by nbconvert, which needs no network.
+
+    Plotly figures stay interactive.
+    """
+    filters = {"markdown2html": markdown_html}
+    exporter = HTMLExporter(embed_images=True, preprocessors=[draw], filters=filters)
+    exporter.raw_template = OFFLINE
+    write_text(page, exporter.from_filename(str(executed))[0])
+    return Path(page).absolute()
+
+
+if __name__ == "__main__":
+    print(f"page      {write_page(*sys.argv[1:])}")
