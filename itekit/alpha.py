@@ -6,7 +6,7 @@ input and output of the one into the other. Section "Alpha-Covariance": n names 
 P(n, k) = n! / (n - k)! such pairs, and the measure is how often a model's answer survives them.
 
 A token sequence is a string (one character a token), a list or a tuple of tokens; anything that has
-``tokens()`` and ``rename(renaming)``, as formulas, traces and assignments, serves as well.
+``tokens()`` and ``rename(renaming)``, as formulas and traces in `itekit.logic`, serves as well.
 ``interchangeable`` is the tokens of one class.
 """
 
@@ -71,11 +71,6 @@ class Renaming:
     def inverse(self) -> "Renaming":
         """The renaming that undoes this one."""
         return Renaming({new: old for old, new in self.mapping.items()})
-
-    def __matmul__(self, first: "Renaming") -> "Renaming":
-        """``(r @ s)(x) == r(s(x))``: first s, then r."""
-        tokens = list(self.mapping.keys() | first.mapping.keys())
-        return Renaming(dict(zip(tokens, self(first(tokens)), strict=True)))
 
     def __hash__(self) -> int:
         return hash(tuple(self.mapping.items()))
@@ -142,7 +137,7 @@ def used_tokens(tokens: Tokens, interchangeable: Iterable[str]) -> list[str]:
 
 
 def _form(tokens: Tokens, names: set[str]) -> tuple:
-    """The tokens, each name as the number of names before its first place: one for all renamings"""
+    """Names numbered by first appearance: the same for alpha-equivalent sequences and no others."""
     first: dict[str, int] = {}
     return tuple(first.setdefault(t, len(first)) if t in names else t for t in tokens_of(tokens))
 
@@ -157,7 +152,7 @@ def renamed_among(
 
 
 def like(tokens: Tokens, others: Sequence[str]) -> Tokens:
-    """Other tokens in the form of a sequence: text for text, a tuple for all others."""
+    """`others` in the type of `tokens`: a string for a string, a tuple for all else."""
     return "".join(others) if isinstance(tokens, str) else tuple(others)
 
 
@@ -199,7 +194,7 @@ def alpha_covariance(predictions_undone: Iterable[Sequence[str]]) -> float:
     One prediction for each alpha-equivalent input of P, each with its renaming undone:
     ``[r.inverse()(predict(r(x))) for r in renamings]``. U is the set of different ones. 1: no
     renaming changed the answer; 0: no two gave the same one. Predictions are compared as they are
-    given: ``a1b0`` and ``b0a1`` differ as text, and are equal as assignments.
+    given: ``a1b0`` and ``b0a1`` (a true, b false) differ as text and are one assignment.
     """
     undone = [p if hasattr(p, "tokens") else tuple(p) for p in predictions_undone]
     if len(undone) < 2:

@@ -1,11 +1,10 @@
 """Batches of padded integer tensors, and the streams of them that a training reads.
 
-While training no line of Python runs once for each problem. Batch t of a stream depends on the
-seed and t alone: strings to copy are drawn when they are asked for; problems are packed once into
-padded arrays, shuffled in each epoch, cut into pools of some batches and ordered by the length of
-the source, then of the target, within each pool, so that little of a batch is padding; the batches
-then come in random order. (Batches of one target length each have less padding, but LTL learns more
-slowly from them.)
+Batch t of a stream depends on the seed and t alone. Strings to copy are drawn when they are asked
+for. Problems are packed once into padded arrays. In each epoch they are shuffled, cut into pools of
+some batches, and ordered within each pool by the length of the source, then of the target, so that
+little of a batch is padding; the batches then come in random order. (Batches of one target length
+each have less padding, but LTL learns more slowly from them.)
 
 Shape letters: B batch, N problems, S source length, T target length (both with the end token).
 """
@@ -28,6 +27,7 @@ from itekit.tasks.copying import CopyingData
 from itekit.vocabulary import UnknownTokenError, Vocabulary
 
 POOL = 20  # batches that are ordered by length together
+HELD_OUT, EPOCH = 1, 2  # purposes of random numbers
 Pair = tuple[str, str]
 
 
@@ -56,14 +56,15 @@ class Batch:
         return self.source.numel() + self.target.numel()
 
     def padded(self, multiple: int) -> "Batch":
-        """The same batch with both lengths rounded up to a multiple: few shapes occur."""
+        """Both lengths rounded up to a multiple: a compiler compiles once for each shape."""
         sides = self.source, self.target, self.positions
         return Batch(*(x if x is None else pad(x, (0, -x.shape[-1] % multiple)) for x in sides))
 
     def parts(self, positions: int) -> "list[Batch]":
         """The same sequences in parts of equal size, those of like lengths together.
 
-        A part has about so many positions at most, and is cut to its longest source and target.
+        A part has about so many positions at most, so that what is computed of it fits a cache, and
+        is cut to its longest source and target.
         """
         count = -(-self.tokens // positions)
         if count == 1:
@@ -110,7 +111,7 @@ def copying_batch(strings: np.ndarray, lengths: np.ndarray, vocabulary: Vocabula
 
 @dataclass(frozen=True)
 class CopyingStream:
-    """An endless set of strings; batch t depends on the seed and t alone."""
+    """An endless set of strings."""
 
     data: CopyingData
     vocabulary: Vocabulary
@@ -123,7 +124,7 @@ class CopyingStream:
 
     def held_out(self, batches: int, size: int) -> list[Batch]:
         """The same batches at each call, drawn independently of those to train on."""
-        return [self._batch(step, size, 1) for step in range(batches)]
+        return [self._batch(step, size, HELD_OUT) for step in range(batches)]
 
     def _batch(self, step: int, size: int, *spawn_key: int) -> Batch:
         rng = np.random.default_rng(np.random.SeedSequence([self.seed, step], spawn_key=spawn_key))
@@ -150,7 +151,8 @@ def encode_texts(texts: Sequence[str], vocabulary: Vocabulary) -> Tensor:
 def by_name(pair: Pair) -> Pair:
     """A propositional problem, its label's literals sorted by name.
 
-    Then the label of a renamed problem need not be the renamed label, letter by letter.
+    A literal is a name and 0 or 1, as in "a1b0". The label of a renamed problem need then not be
+    the renamed label, letter by letter.
     """
     formula, label = pair
     return formula, "".join(sorted(label[i : i + 2] for i in range(0, len(label), 2)))
@@ -188,10 +190,7 @@ class Problems:
 
 @dataclass(frozen=True, eq=False)
 class PairStream:
-    """Batches to train on, epoch after epoch; batch t depends on the seed and t alone.
-
-    ValueError: fewer problems than a batch takes.
-    """
+    """Batches to train on, epoch after epoch; ValueError: fewer problems than a batch takes."""
 
     problems: Problems
     validation: Problems
@@ -217,7 +216,7 @@ class PairStream:
 @lru_cache(maxsize=2)
 def _epoch(stream: PairStream, epoch: int) -> np.ndarray:
     """Rows of each batch of an epoch, int64 [batches, batch size]; incomplete batches left out."""
-    rng = np.random.default_rng(np.random.SeedSequence([stream.seed, epoch], spawn_key=(2,)))
+    rng = np.random.default_rng(np.random.SeedSequence([stream.seed, epoch], spawn_key=(EPOCH,)))
     problems, size = stream.problems, stream.batch_size
     order = rng.permutation(len(problems))[: len(problems) // size * size]
     lengths = problems.target_lengths[order], problems.source_lengths[order]
@@ -240,8 +239,8 @@ def stream(experiment: Experiment):
     """The batches of an experiment: `batch(step)`, and `held_out`, the ones to validate with.
 
     An experiment of a task of your own has a method `sides`: pairs to train on, and to validate
-    with; or one called `stream`, which gives the batches. MissingError: the set of a logic
-    experiment is not there.
+    with; or one called `stream`, which gives the batches. files.MissingError: the set of a
+    logic experiment is not there.
     """
     if hasattr(experiment, "stream"):
         return experiment.stream()

@@ -54,7 +54,7 @@ class _Steps:
         return going.nonzero()[:, 0]
 
     def select(self, rows: Tensor, sources: Tensor | None = None) -> None:
-        """Go on in row i with what was kept of row rows[i], and with some sources, or with all."""
+        """Row i goes on as row rows[i] did, with some of the sources (None: all)."""
         self.encoded, kept = self.encoded.select(rows, sources)
         self.past.select(kept)
 
@@ -82,7 +82,7 @@ def greedy(
         int64 [B, limit]: tokens without the end token, padded with 0.
     """
     steps = _Steps(model, U, source, limit)
-    with torch.inference_mode(False):  # the answers may be changed in place, and trained on
+    with torch.inference_mode(False):  # callers may change the answers in place
         output = torch.zeros(len(source), limit, dtype=torch.int64, device=source.device)
     active = torch.arange(len(source), device=source.device)
     tokens, going = torch.full_like(active, START), torch.ones_like(active, dtype=torch.bool)
@@ -135,9 +135,9 @@ def beam(
 def published_search(model: Transformer, U: Tensor, source: Tensor, limit: int) -> Tensor:
     """The search of copies in the paper's published code: int64 [B, limit], as `greedy`.
 
-    One beam, and not greedy: it passes over ends. Both continuations that are looked at are
-    finished if they end, and a source is settled when its unfinished sequence could not score
-    higher at the limit either.
+    One beam, and not greedy: of the two best continuations those that end are finished, another
+    goes on, and a source is settled when its unfinished sequence could not score higher at the
+    limit.
     """
     return _beam(_Steps(model, U, source, limit), 1, published=True)[0][:, 0]
 
@@ -197,7 +197,7 @@ def copy_strings(network, U: Tensor, batch: Batch) -> Tensor:
     """Copies of a batch's sources by the experiment's search: int64 [N, limit].
 
     Paper, appendix "Copying Task Experiments": greedy decoding. The limit is twice the longest
-    source; for the search of its published code twice the grid's longest strings, and their end.
+    source; for the search of its published code twice `grid.maximum`, and their end.
     """
     experiment, source = network.experiment, batch.source.to(U.device)
     if experiment.search == "published":
@@ -212,7 +212,8 @@ class Solver:
     the same kind. Paper, section "LTL Solving": beam search with 3 beams.
 
     Args:
-        network: a network of a logic experiment, in evaluation mode.
+        network: a `Network` (see `itekit.network`: U's maker, model and loss of an experiment) in
+            evaluation mode.
         draw: number of the random draw of U.
         vocabulary, beams: by default all that the network can read, and the experiment's.
         progress: show a bar.

@@ -35,7 +35,7 @@ from itekit.embeddings import EmbeddingConfig
 from itekit.experiments import LogicExperiment, experiment, resolve_scale
 from itekit.files import RESULTS, MissingError, provenance, read_json, there
 from itekit.random_vectors import sampling_set_size, seeded
-from itekit.training import Network, adamw
+from itekit.training import Network, adamw, batch_loss
 
 METHODS = ("plain", "alpha-renaming", "proposed")
 QUANTITIES = ("training_step", "forward", "generation", "embedding")
@@ -77,7 +77,7 @@ class Subject:
         """What `training.Trainer` does in a step, with a fresh U, nothing compiled."""
         self.network.train()
         with torch.autocast("cuda", torch.bfloat16, enabled=self.device.type == "cuda"):
-            loss = self.network.batch_loss(batch.to(self.device), self.draw)
+            loss = batch_loss(self.network, batch.to(self.device), self.draw)
         self.optimizer.zero_grad()
         loss.backward()
         clip_grad_norm_(self.network.parameters(), self.experiment.training.gradient_norm)

@@ -17,7 +17,7 @@ from itekit.random_vectors import random_vectors, sampling_set_size
 from itekit.vocabulary import Vocabulary
 
 
-def _check_vocabulary(vocabulary: Vocabulary, learned_count: int, classes: int) -> None:
+def check_vocabulary(vocabulary: Vocabulary, learned_count: int, classes: int) -> None:
     """Only the sizes of the classes may differ from those at construction."""
     found = vocabulary.learned_count, len(vocabulary.class_sizes)
     if found != (learned_count, classes):
@@ -45,8 +45,8 @@ class DualPartEmbedding(nn.Module):
         vocabulary: gives n and the number of classes; the sizes of the classes do not matter.
         d_beta: width of the random part, at least 1 and less than D.
         method: one of `random_vectors.METHODS`.
-        f_bn: normalise the learned and the random part, each by itself.
-        f_fn: normalise the full row (and, in the model, the feature vector).
+        f_bn: block normalisation, of the learned and of the random part by itself.
+        f_fn: full normalisation, of each row (and, in the model, of the features that meet U).
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class DualPartEmbedding(nn.Module):
         [count, V, D], so many matrices that differ in the random part alone.
         SamplingSetTooSmallError: the sampling set has fewer vectors than a class has tokens.
         """
-        _check_vocabulary(vocabulary, len(self.learned), len(self.shared))
+        check_vocabulary(vocabulary, len(self.learned), len(self.shared))
         learned, shared, sizes = self.learned, self.shared, vocabulary.class_sizes
         copies = 1 if count is None else count
         drawn = [random_vectors(self.method, m, self.d_beta, generator) for m in sizes * copies]
@@ -88,7 +88,10 @@ class DualPartEmbedding(nn.Module):
 
 
 class LearnedEmbedding(nn.Module):
-    """Ordinary embeddings, one learned row a token: the plain and the full-vocabulary baseline."""
+    """Ordinary embeddings, one learned row a token of training: the plain baseline.
+
+    Trained on data with all names of the test it is the full-vocabulary baseline.
+    """
 
     def __init__(self, vocabulary: Vocabulary, d_model: int, f_fn: bool = True):
         super().__init__()
@@ -106,7 +109,7 @@ class LearnedEmbedding(nn.Module):
 
 
 class AlphaRenamingEmbedding(LearnedEmbedding):
-    """The alpha-renaming baseline (paper, section "Experiments", third baseline).
+    """The alpha-renaming baseline (paper, section "Experiments").
 
     One learned row for each token of the *test* vocabulary. In training mode each call gives the
     (smaller) training vocabulary a random ordered choice of rows, which renames its tokens at
@@ -116,7 +119,7 @@ class AlphaRenamingEmbedding(LearnedEmbedding):
     def matrix(self, vocabulary: Vocabulary, generator: torch.Generator) -> Tensor:
         """U, [V, D], for a vocabulary with at most as many interchangeable tokens as rows."""
         known = self.vocabulary
-        _check_vocabulary(vocabulary, known.learned_count, len(known.class_sizes))
+        check_vocabulary(vocabulary, known.learned_count, len(known.class_sizes))
         rows = [torch.arange(known.learned_count)]
         for index, wanted in enumerate(vocabulary.class_sizes):
             ids = torch.tensor(known.class_ids(index))
@@ -132,33 +135,7 @@ class AlphaRenamingEmbedding(LearnedEmbedding):
         return normalize(chosen, dim=-1) if self.f_fn else chosen
 
 
-class InvariantEmbedding(LearnedEmbedding):
-    """Rows for `itekit.invariant`: a learned one for each non-interchangeable token, and two more.
-
-    Row *actual* stands for every interchangeable token, row *placeholder* for those that a stream
-    is not about. ValueError for a vocabulary with several interchangeable classes.
-    """
-
-    def __init__(self, vocabulary: Vocabulary, d_model: int, f_fn: bool = True):
-        if len(vocabulary.class_sizes) != 1:
-            found = len(vocabulary.class_sizes)
-            raise ValueError(f"streams are for one class of interchangeable tokens, found {found}")
-        super().__init__(Vocabulary(vocabulary.fixed, (("actual", "placeholder"),)), d_model, f_fn)
-
-    def matrix(self, vocabulary: Vocabulary, generator: torch.Generator | None = None) -> Tensor:
-        """U, [V + 1, D], the last row for placeholders; any number of interchangeable tokens."""
-        _check_vocabulary(vocabulary, len(self.learned) - 2, 1)
-        fixed, actual, placeholder = self.learned.split([len(self.learned) - 2, 1, 1])
-        U = torch.cat([fixed, actual.expand(sum(vocabulary.class_sizes), -1), placeholder])
-        return normalize(U, dim=-1) if self.f_fn else U
-
-
-ROWS = {
-    "learned": LearnedEmbedding,
-    "alpha_renaming": AlphaRenamingEmbedding,
-    "invariant": InvariantEmbedding,
-}
-KINDS = ("dual_part", *ROWS)
+KINDS = ("dual_part", "learned", "alpha_renaming", "invariant")
 
 
 @dataclass(frozen=True)
@@ -181,5 +158,10 @@ class EmbeddingConfig:
         if self.kind == "dual_part":
             settings = self.d_beta, self.method, self.f_bn, self.f_fn
             return DualPartEmbedding(training, d_model, *settings)
-        vocabulary = test if self.kind == "alpha_renaming" else training
-        return ROWS[self.kind](vocabulary, d_model, self.f_fn)
+        if self.kind == "alpha_renaming":
+            return AlphaRenamingEmbedding(test, d_model, self.f_fn)
+        if self.kind == "learned":
+            return LearnedEmbedding(training, d_model, self.f_fn)
+        from itekit.invariant import InvariantEmbedding  # which needs this file
+
+        return InvariantEmbedding(training, d_model, self.f_fn)

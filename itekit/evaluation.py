@@ -43,7 +43,10 @@ MISTAKES = 30  # kept in a result
 
 
 def judge(check: Callable, pairs: Sequence[Pair], answers: Sequence, progress=False) -> Judged:
-    """Check each answer, on all cores and with a time limit (`workers.check_all`).
+    """Check each answer, on all cores, each with a time limit (`workers.check_all`).
+
+    Of the result `good` [N] says which are correct or exact, `rates` gives shares of verdicts,
+    `table` these by number of names too, and `grid` by names and length.
 
     An answer may be None, which is invalid; where a label is None, no answer is exact.
     """
@@ -95,10 +98,10 @@ def covariance(
 def covariances(
     solver, pairs: Sequence[Pair], names: Sequence[str], most: int, *how, once=None
 ) -> dict:
-    """Number of names, from 2 -> `covariance` of the first problems that hold so many.
+    """Number of names, from 2 -> `covariance` of the first `most` problems that hold so many.
 
-    At most `most` of each number; `how`: variants, form and undo as for `covariance`; `once`: see
-    `evaluate_logic`.
+    `how`: variants, form and undo as for `covariance`. `once(k, measure)` gives what `measure()`
+    does, or what was kept of it when an evaluation was interrupted.
     """
     counts = propositions(pairs, solver.experiment.test_vocabulary.interchangeable[0])
     groups = {k: np.flatnonzero(counts == k)[:most] for k in range(2, len(names) + 1)}
@@ -193,9 +196,10 @@ def _alpha_covariances(network: Network, progress: bool, once: Callable) -> dict
     settings, result = network.experiment, {"alpha_covariance": None}
 
     def mean(part: str, count: int, measure: Callable[[], dict]) -> dict:
-        """A row without its formulas."""
-        kept = once(f"{part}-{count}", lambda: measure() | {"formulas": None})
-        return {key: value for key, value in kept.items() if key != "formulas"}
+        """A row, kept without its formulas."""
+        return once(
+            f"{part}-{count}", lambda: {k: v for k, v in measure().items() if k != "formulas"}
+        )
 
     parts = {"alpha_covariance_training": ("35", settings.vocabulary)}
     if len(settings.readable_vocabulary) > len(settings.vocabulary):
@@ -214,13 +218,14 @@ def _alpha_covariances(network: Network, progress: bool, once: Callable) -> dict
 def evaluate_logic(network: Network, keep: Path | None = None, progress: bool = True) -> dict:
     """Evaluate a network on LTL or propositional problems; the result as JSON.
 
-    "test", verdicts on the test split of the set without perturbation or limit; "generalization",
+    "test", verdicts on the test split of the task's set of up to 35 tokens; "generalization",
     counts over the grid, of problems of the larger vocabulary; "alpha_covariance_training" and
     "alpha_covariance", by number of propositions, in the vocabulary of training and in the larger
     one (None for ordinary embeddings, which have the one of training alone). In the folder `keep`
     finished parts are kept, also each number of propositions, so that an interrupted evaluation
     goes on from there.
     """
+    # A sum of the weights tells networks apart.
     weights = sum(tensor.double().sum().item() for tensor in network.state_dict().values())
     of = json.dumps([network.experiment.to_json(), weights])  # what a finished part is of
 

@@ -1,6 +1,7 @@
 """Experiments as data: frozen settings, by name from the table in `itekit.tasks.names`.
 
-`experiment("ltl/proposed", "lab", seed=0)`: a name is FAMILY/VARIANT, a scale is one of SCALES.
+`experiment("ltl/proposed", "lab", seed=0)`: a name is FAMILY/VARIANT, here the paper's embedding on
+its LTL problems; a scale is smoke (seconds), lab (two CPU cores) or paper (the paper's sizes).
 Further settings change what the name says: `experiment("ltl/proposed", "lab", d_beta=8)`, as
 `ltl/proposed d_beta=8` on the command line. A setting is called by its path, `training.steps`, or
 by its last word where no other ends in it. One that is out of range is a ValueError.
@@ -43,8 +44,8 @@ class TrainingConfig:
         steps, batch_size: optimiser steps, and sequences in each.
         learning_rate, warmup: peak, and the steps of linear warm-up; then cosine to zero.
         gradient_norm: gradients are clipped to this norm.
-        positions: train at randomized positions, chosen from so many (see
-            `Batch.at_random_positions`); 0: at 0, 1, 2, ..., as the evaluation.
+        positions: of each batch, the columns stand at a random choice of so many positions, in
+            order; 0: at 0, 1, 2, ..., as in the evaluation.
         log_every: in steps; validate_every, checkpoint_every: multiples of it.
     """
 
@@ -70,12 +71,12 @@ class TrainingConfig:
 class Experiment:
     """What decides a run of any task.
 
-    A task of your own is a subclass with `vocabulary`, `test_vocabulary`, a method `sides` that
-    gives pairs to train on and to validate with (see `itekit.data.stream`), and a static method
+    A task of your own is a subclass with `vocabulary`, `test_vocabulary`, a method `sides()` that
+    gives two sequences of (problem, label), to train on and to validate with, and a static method
     `check`.
 
     Attributes:
-        name, scale: family/variant; one of SCALES.
+        name, scale: family/variant; smoke, lab or paper.
         embedding, model, training: the network and how it is trained.
         loss: one of LOSSES; all but cross_entropy scale cosines, so they need f_fn.
         per_sample: a random part of its own for each sequence of a batch, not one for the batch.
@@ -129,7 +130,7 @@ class Experiment:
 
     @property
     def check(self) -> typing.Callable:
-        """The checker, (problem, answer, label) -> verdict; a task of your own brings one."""
+        """The checker, (problem, answer, label) -> exact, correct, incorrect, invalid, ..."""
         return pkgutil.resolve_name(f"itekit.tasks.{self.task}:check")
 
     def form(self, answer):
@@ -180,15 +181,16 @@ class Experiment:
 
 @dataclass(frozen=True)
 class CopyingExperiment(Experiment):
-    """Everything that decides a copying run.
+    """What decides a copying run.
 
     Attributes:
         data: the training strings.
         test_characters: size of the alphabet at evaluation.
         grid: the evaluation set.
-        averaged: evaluate all draws and take their mean; False: only the one of median loss.
-        search: "greedy", as the paper says, or "published", as its published code does: a beam
-            search of size 1 (see `decoding.beam`) over the characters of the grid's row alone.
+        averaged: evaluate all draws and take their mean; False: only the draw whose cross-entropy
+            is the median.
+        search: "greedy", as the paper says, or "published", as its published code does (see
+            `decoding.published_search`), over the characters of the grid's row alone.
     """
 
     data: CopyingData = field(default_factory=CopyingData)
@@ -220,18 +222,18 @@ class CopyingExperiment(Experiment):
 
 @dataclass(frozen=True)
 class LogicExperiment(Experiment):
-    """Everything that decides a run on LTL or propositional problems.
+    """What decides a run on LTL or propositional problems.
 
     Attributes:
         task: "ltl" or "propositional"; set: the set to train on, such as "ltl35".
         propositions, test_propositions: atomic propositions at training, and at evaluation.
         limit, beam: the most tokens of an answer; the beam size, 1 is greedy decoding.
         samples: problems of a set's test split that an evaluation takes at most.
-        renamed, variants: for alpha-covariance, problems of each number of propositions at most,
-            and renamings of each of them at most.
+        renamed, variants: for alpha-covariance, at most so many problems for each number of
+            propositions, and at most so many renamings of each problem.
         canonical: rename problems by first appearance in the formula; undone in the answers.
         label_order: of the literals in propositional labels: by first "appearance" in the formula,
-            as the sets have them, or sorted by "name".
+            as in the kit's sets, or sorted by "name".
     """
 
     task: str = "ltl"
@@ -283,7 +285,7 @@ class LogicExperiment(Experiment):
         return answer
 
     def set_name(self, kind: str) -> str:
-        """The set of a kind ("35", "-generalization", ...) of this task."""
+        """A set of this task: "35" (up to 35 tokens), "-generalization", "-alpha-covariance"."""
         return f"{PREFIXES[self.task]}{kind}"
 
 
@@ -298,7 +300,7 @@ def from_json(value: dict) -> CopyingExperiment | LogicExperiment:
 def experiment(
     name: str, scale: str | None = None, seed: int = 0, **changes
 ) -> CopyingExperiment | LogicExperiment:
-    """The experiment FAMILY/VARIANT at a scale (None: see `resolve_scale`), with other settings.
+    """The experiment FAMILY/VARIANT at a scale (None: ITEKIT_SCALE, else lab), with other settings.
 
     Raises:
         ValueError: an unknown name, scale or setting, or one that is out of range; the nearest

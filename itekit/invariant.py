@@ -24,8 +24,9 @@ from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
-from itekit.embeddings import send
+from itekit.embeddings import LearnedEmbedding, check_vocabulary, send
 from itekit.model import (
     PAD,
     CrossAttention,
@@ -37,6 +38,28 @@ from itekit.model import (
     causal_bias,
     padding_bias,
 )
+from itekit.vocabulary import Vocabulary
+
+
+class InvariantEmbedding(LearnedEmbedding):
+    """A learned row for each non-interchangeable token, and two more for all others.
+
+    Row *actual* stands for every interchangeable token, row *placeholder* for those that a stream
+    is not about. ValueError for a vocabulary with several interchangeable classes.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, d_model: int, f_fn: bool = True):
+        if len(vocabulary.class_sizes) != 1:
+            found = len(vocabulary.class_sizes)
+            raise ValueError(f"streams are for one class of interchangeable tokens, found {found}")
+        super().__init__(Vocabulary(vocabulary.fixed, (("actual", "placeholder"),)), d_model, f_fn)
+
+    def matrix(self, vocabulary: Vocabulary, generator: torch.Generator | None = None) -> Tensor:
+        """U, [V + 1, D], the last row for placeholders; any number of interchangeable tokens."""
+        check_vocabulary(vocabulary, len(self.learned) - 2, 1)
+        fixed, actual, placeholder = self.learned.split([len(self.learned) - 2, 1, 1])
+        U = torch.cat([fixed, actual.expand(sum(vocabulary.class_sizes), -1), placeholder])
+        return normalize(U, dim=-1) if self.f_fn else U
 
 
 @dataclass(frozen=True, eq=False)

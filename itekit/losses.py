@@ -14,7 +14,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-PAD_ID = 0
+from itekit.vocabulary import Vocabulary
+
+PAD_ID = Vocabulary.pad_id
 LARGEST_SCALE = 100.0
 SMALLEST_SCALE = 1e-2
 
@@ -27,7 +29,7 @@ def _mean_over_tokens(logits: Tensor, targets: Tensor) -> Tensor:
 class CrossEntropy(nn.Module):
     """Mean cross-entropy over the tokens that are not padding."""
 
-    scale = None
+    scale = None  # what the log and samples read; the other losses have a number
 
     def forward(self, logits: Tensor, targets: Tensor) -> Tensor:
         """logits: [..., V]; targets: [...], 0 for padding; returns a scalar."""
@@ -47,7 +49,7 @@ class LearnedScale(nn.Module):
         return self.log_scale.exp().clamp(max=LARGEST_SCALE)
 
     def forward(self, cosines: Tensor, targets: Tensor) -> Tensor:
-        """cosines: [..., V], -inf where impossible; targets: [...], 0 for padding; a scalar."""
+        """cosines: [..., V], -inf: padding, start; targets: [...], 0 for padding; a scalar."""
         never = cosines.isinf()  # the gradient of s × (-inf) is not a number
         scaled = (self.scale * cosines.masked_fill(never, 0)).masked_fill(never, -torch.inf)
         return _mean_over_tokens(scaled, targets)
@@ -85,7 +87,7 @@ class AdaCos(nn.Module):
         self.scale.copy_((log_b / angle.cos()).clamp(SMALLEST_SCALE, LARGEST_SCALE))
 
     def forward(self, cosines: Tensor, targets: Tensor) -> Tensor:
-        """cosines: [..., V], -inf where impossible; targets: [...], 0 for padding; a scalar."""
+        """cosines: [..., V], -inf: padding, start; targets: [...], 0 for padding; a scalar."""
         if self.training:
             self.update(cosines.detach().flatten(0, -2), targets.flatten())
         return _mean_over_tokens(self.scale * cosines, targets)

@@ -41,10 +41,10 @@ class ModelConfig:
     heads: int = 4
     d_ff: int = 64  # width of the feed-forward layers
     dropout: float = 0.1  # probability, after embedding, attention and feed-forward layers
-    normalize_features: bool = True  # f_fn on the feature vectors, so that logits are cosines
+    normalize_features: bool = True  # f_fn on the features: logits are cosines (a loss scales them)
     rope_base: float = ROPE_BASE  # of the frequencies
     tree_positions: bool = False  # in the encoder, instead of RoPE
-    aggregation: str = ""  # symbol-invariant: where streams meet, "encoder" or "both" sides
+    aggregation: str = ""  # `itekit.invariant` alone: where streams meet, "encoder" or "both"
 
     def __post_init__(self):
         for name in ("d_model", "layers", "heads", "d_ff"):
@@ -111,7 +111,7 @@ def tree_paths(operands: Tensor, deepest: int = MAX_TREE_DEPTH) -> Tensor:
     below = (lowest >= walk[:, :, None]) & later
     right = below & (lowest == walk[:, :, None]) & (operands == 2)[:, :, None]
     depth = below.sum(1)
-    if deepest < S and (found := int(depth.max())) > deepest:  # a short source cannot be: no wait
+    if deepest < S and (found := int(depth.max())) > deepest:  # looking waits for a GPU
         raise ValueError(f"a formula is {found} branches deep: tree positions hold {deepest}")
     branch = (depth[:, None] - depth[:, :, None] - 1).clamp(0, MAX_TREE_DEPTH)
     return (torch.stack([below & ~right, right]).long() << branch).sum(2)
@@ -152,7 +152,8 @@ def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
     """
     if len(query) > len(key):  # [R, H, T, d] -> [B, H, R / B × T, d]
         query = query.unflatten(0, (len(key), -1)).transpose(1, 2).flatten(2, 3)
-    with torch.autocast("cpu", enabled=False):  # products as small as these are slower in bfloat16
+    # What F.scaled_dot_product_attention computes. Products as small are slower in bfloat16.
+    with torch.autocast("cpu", enabled=False):
         scores = (query * query.shape[-1] ** -0.5) @ key.mT + bias  # [B, H, T, L]
         return (scores.softmax(dim=-1) @ value).transpose(1, 2).flatten(2)
 
@@ -278,7 +279,8 @@ class Encoded:
         memory: what the encoder says, [B, S, D].
         cross: for each decoder layer the keys and values of cross-attention, [B, H, S, d] each.
         bias: the mask of the source, [B, 1, 1, S].
-        positions: where the target's columns stand too; see `Batch.positions`.
+        positions: [L], of the columns of source and target, where a training draws them at random
+            (`data.Batch`); None: 0, 1, 2, ...
     """
 
     memory: Tensor
@@ -289,7 +291,7 @@ class Encoded:
     def select(self, rows: Tensor, sources: Tensor | None) -> tuple["Encoded", Tensor]:
         """Go on with some sources (None: all), in row i of decoding as in row rows[i] before.
 
-        Returns the encoded sources that stay, and which rows to keep of a `Past`.
+        Returns the encoded sources that stay, and which rows of a `Past` stay: `rows` here.
         """
         if sources is None:
             return self, rows
@@ -310,7 +312,7 @@ class Transformer(nn.Module):
         deepest: the most branches that tree positions hold.
     """
 
-    Layer = Layer  # what both sides are made of
+    Layer = Layer  # what both sides are made of; a subclass may have another
 
     def __init__(self, config: ModelConfig, operands: Sequence[int] = ()):
         super().__init__()
@@ -348,7 +350,7 @@ class Transformer(nn.Module):
         return x + tree_encoding(self.tree_paths(source), self.config.d_model), None
 
     def encode(self, U: Tensor, source: Tensor, positions: Tensor | None = None) -> Encoded:
-        """Encode source [B, S], padded with 0; `positions`: see `Batch.positions`.
+        """Encode source [B, S], padded with 0; `positions`: see `Encoded`.
 
         ValueError for a formula deeper than tree positions hold: `deepest` branches.
         """
@@ -391,9 +393,8 @@ class Transformer(nn.Module):
         return self.project(U, self.decode(U, inputs, encoded, past))
 
     def forward(self, U: Tensor, source: Tensor, inputs: Tensor, positions=None) -> Tensor:
-        """Logits [B, T, V] for source [B, S] and decoder inputs [B, T].
+        """Logits [B, T, V] for source [B, S] and decoder inputs [B, T]; `positions`: see `Encoded`.
 
-        U is [V, D], or [B, V, D] with a matrix for each sequence. `positions`: see
-        `Batch.positions`.
+        U is [V, D], or [B, V, D] with a matrix for each sequence.
         """
         return self.predict(U, inputs, self.encode(U, source, positions))

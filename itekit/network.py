@@ -18,7 +18,6 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from itekit.data import Batch
-from itekit.embeddings import send
 from itekit.experiments import Experiment, from_json
 from itekit.files import atomic_path, typed
 from itekit.losses import make_loss
@@ -28,7 +27,6 @@ from itekit.tasks.names import flat as _flat
 from itekit.vocabulary import Vocabulary
 
 FORMAT = 1  # of checkpoints
-IN_CACHE = 2**21  # numbers of a feed-forward layer that are worked on at a time on a CPU
 OPTIMIZER = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps for each parameter
 
 
@@ -77,22 +75,6 @@ class Network(nn.Module):
             streams.append(self.model.streams(batch.source).to(U.device))
         batch = batch.to(U.device)
         return self.model(U, batch.source, batch.inputs, batch.positions, *streams)
-
-    def batch_loss(self, batch: Batch, generator: torch.Generator) -> Tensor:
-        """Loss of a batch over the training vocabulary, with U drawn from `generator`.
-
-        A large batch goes through the model in parts, all of which stay until the loss of the whole
-        is known: on a CPU what a layer computes of one part fits its cache (`IN_CACHE`).
-        """
-        most = IN_CACHE // self.experiment.model.d_ff if self.device.type == "cpu" else batch.tokens
-        parts = batch.parts(most)
-        count = {"count": len(batch.source)} if self.experiment.per_sample else {}
-        U = self.embedding.matrix(self.experiment.vocabulary, generator, **count)
-        rows = [len(part.source) for part in parts]
-        own = U.split(rows) if self.experiment.per_sample else [U] * len(parts)
-        logits = [self.logits(*pair).flatten(0, 1) for pair in zip(own, parts, strict=True)]
-        targets = torch.cat([part.target.flatten() for part in parts])
-        return self.loss(torch.cat(logits), send(targets, U.device))
 
     @torch.no_grad()
     def matrix(self, vocabulary: Vocabulary, generator: torch.Generator) -> Tensor:

@@ -35,9 +35,9 @@ _SHUFFLE_ALL_UP_TO = 8192  # sets this small are shuffled whole: cheaper than lo
 
 
 def seeded(seed: int, *stream: int, device: str | torch.device = "cpu") -> torch.Generator:
-    """A generator for one purpose: `stream` tells apart the uses of one seed."""
+    """A generator for one purpose; `stream` numbers the purpose, as the constants of `training`."""
     state = np.random.SeedSequence([seed, *stream]).generate_state(1, np.uint64)[0]
-    return torch.Generator(device).manual_seed(int(state >> 1))
+    return torch.Generator(device).manual_seed(int(state >> 1))  # a seed has 63 bits
 
 
 class SamplingSetTooSmallError(ValueError):
@@ -74,8 +74,7 @@ def random_vectors(method: str, count: int, dimensions: int, generator: torch.Ge
             f"were asked for; at least {enough} dimensions are needed"
         )
     if size <= LARGEST_NUMBERED_SET:
-        integers = sample_unique_integers(size, count, generator)
-        return integers_to_vectors(method, integers, dimensions)
+        return _vectors(method, sample_unique_integers(size, count, generator), dimensions)
     values = _VALUES[method]
     return values[torch.randint(len(values), (count, dimensions), generator=generator)]
 
@@ -94,7 +93,8 @@ def sample_unique_integers(upper: int, count: int, generator: torch.Generator) -
         return torch.randperm(upper, generator=generator)[:count]
     unique, wanted = torch.empty(0, dtype=torch.int64), count
     while len(unique) < count:
-        # A remainder favours small integers, but for draws below the last multiple of upper.
+        # randint takes a remainder, which favours small integers where upper is as large as this:
+        # so draws at or above the last multiple of upper are drawn again.
         draws, limit = torch.randint(most, (wanted,), generator=generator), most - most % upper
         while limit < most and (refused := (draws >= limit).nonzero()).numel():
             draws[refused] = torch.randint(most, refused.shape, generator=generator)
@@ -118,8 +118,13 @@ def integers_to_vectors(method: str, integers: Tensor, dimensions: int) -> Tenso
         raise ValueError(f"the vectors of {method} in {dimensions} dimensions are not numbered")
     if len(outside := integers[(integers < 0) | (integers >= size)]):
         raise ValueError(f"integers of {method} must be in [0, {size}), found {outside[0].item()}")
+    return _vectors(method, integers, dimensions)
+
+
+def _vectors(method: str, integers: Tensor, dimensions: int) -> Tensor:
+    """`integers_to_vectors` of integers that are known to be in range, without looking at them."""
     values = _VALUES[method]
     if len(values) == 3:
-        integers = integers + (integers >= size // 2)  # step over the zero vector
+        integers = integers + (integers >= 3**dimensions // 2)  # step over the zero vector
     powers = torch.tensor([len(values) ** place for place in reversed(range(dimensions))])
     return values[integers[:, None] // powers % len(values)]

@@ -1,13 +1,12 @@
 """Training: logged, validated, checkpointed, and resumed exactly.
 
-Everything random in step t comes from generators seeded by (seed, purpose, t): 1 the random part of
-U, 2 dropout, 3 validation, 4 randomized positions (0 are the weights; `data` has its own for the
-batch). So a resumed run gives the same losses as one that was never interrupted, and a checkpoint
-needs no generator state. Optimiser: AdamW (Loshchilov and Hutter 2019), betas 0.9 and 0.95, weight
-decay 0.1 except on biases and layer norms, linear warm-up, cosine to zero.
+Everything random in step t comes from generators seeded by (seed, purpose, t); purpose 0 are the
+weights, and `data` has its own for the batch. So a resumed run gives the same losses as one that
+was never interrupted, and a checkpoint needs no generator state. Optimiser: AdamW (Loshchilov and
+Hutter 2019), betas 0.9 and 0.95, weight decay 0.1 except on biases and layer norms.
 
 On a CPU the step runs in float32, or in bfloat16 where asked (`torch.autocast`), and a large batch
-in parts that fit the cache (see `Network.batch_loss`). On a GPU it runs in bfloat16, compiled where
+in parts that fit the cache. On a GPU it runs in bfloat16, compiled where
 the machine has a C compiler (`torch.compile`), in batches padded to few lengths, and never waits
 for the GPU between two records of the log.
 """
@@ -27,8 +26,9 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 from tqdm.auto import tqdm
 
-from itekit.data import copying_batch, stream
+from itekit.data import Batch, copying_batch, stream
 from itekit.decoding import copy_strings
+from itekit.embeddings import send
 from itekit.experiments import CopyingExperiment, Experiment
 from itekit.files import LOG, locked, naming_full_disk, provenance, read_log, write_text
 from itekit.network import Network, parameters
@@ -38,9 +38,10 @@ from itekit.vocabulary import Vocabulary
 
 CHECKPOINT, FINISHED = "checkpoint.safetensors", "model.safetensors"
 PRECISIONS = ("float32", "bfloat16")
+IN_CACHE = 2**21  # numbers of a feed-forward layer that are worked on at a time on a CPU
 LENGTHS = 8  # lengths are rounded up to a multiple where the model is compiled
 CHECKPOINT_SECONDS = 600  # the longest that a run goes on without a checkpoint
-START = {"loss": 0.0, "tokens": 0, "seconds": 0.0}  # of what the log's next record is about
+NO_STEPS = {"loss": 0.0, "tokens": 0, "seconds": 0.0}  # of what the log's next record is about
 VALIDATION_SEED = 1_000_033  # not the test's, so that no choice is ever made on test strings
 RANDOM_PARTS, DROPOUT, VALIDATION, POSITIONS = range(1, 5)  # purposes of random numbers
 
@@ -67,6 +68,22 @@ def adamw(module: nn.Module, peak: float) -> torch.optim.AdamW:
     return torch.optim.AdamW(groups, lr=peak, betas=(0.9, 0.95), eps=1e-8, fused=True)
 
 
+def batch_loss(network: Network, batch: Batch, generator: torch.Generator) -> Tensor:
+    """Loss of a batch, a scalar, with U drawn from `generator` over the training vocabulary.
+
+    A large batch goes through the model in parts, all of which stay until the loss of the whole is
+    known: on a CPU what a layer computes of one part then fits its cache.
+    """
+    made, on_cpu = network.experiment, network.device.type == "cpu"
+    parts = batch.parts(IN_CACHE // made.model.d_ff if on_cpu else batch.tokens)
+    count = {"count": len(batch.source)} if made.per_sample else {}
+    U = network.embedding.matrix(made.vocabulary, generator, **count)  # [V, D] or [B, V, D]
+    own = U.split([len(part.source) for part in parts]) if made.per_sample else [U] * len(parts)
+    logits = [network.logits(*pair).flatten(0, 1) for pair in zip(own, parts, strict=True)]
+    targets = torch.cat([part.target.flatten() for part in parts])
+    return network.loss(torch.cat(logits), send(targets, U.device))
+
+
 class Trainer:
     """Trains one experiment in one directory.
 
@@ -82,12 +99,12 @@ class Trainer:
         start: the network with whose weights the training begins (see `Network.begin_as`).
 
     Raises:
-        CheckpointError: the directory holds a run of another experiment, or a damaged checkpoint.
+        network.CheckpointError: a run of another experiment is there, or a damaged checkpoint.
         ValueError: an unknown precision.
 
     Attributes:
         step, seconds: of the run so far; interval: since the last record of its log.
-        executed: what the run was computed with, from which step on.
+        executed: device, precision and whether compiled, from which step on.
     """
 
     def __init__(
@@ -117,7 +134,7 @@ class Trainer:
             self.network.model.compile()
         self.optimizer = adamw(self.network, 0.0)
         self.stream = stream(experiment)
-        self.step, self.seconds, self.executed, self.interval = 0, 0.0, [], dict(START)
+        self.step, self.seconds, self.executed, self.interval = 0, 0.0, [], dict(NO_STEPS)
         path = self.directory / CHECKPOINT
         if path.exists():
             kept = self.network.resume(path, self.optimizer)
@@ -131,7 +148,7 @@ class Trainer:
     def train_step(self) -> tuple[Tensor, int]:
         """One step: a batch, its loss, the gradients, the update; waits for nothing on a GPU.
 
-        (Formulas longer than tree positions are deep are looked at, which is a wait.)
+        (A source of more tokens than tree positions hold branches is looked at: that is a wait.)
 
         Returns:
             the loss, a scalar on the device, and the number of positions worked on.
@@ -147,7 +164,7 @@ class Trainer:
         torch.manual_seed(seeded(seed, DROPOUT, step).initial_seed())
         half = self.precision == "bfloat16"
         with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
-            loss = self.network.batch_loss(batch, seeded(seed, RANDOM_PARTS, step))
+            loss = batch_loss(self.network, batch, seeded(seed, RANDOM_PARTS, step))
         self.optimizer.zero_grad()
         loss.backward()
         clip_grad_norm_(parameters(self.optimizer), config.gradient_norm)
@@ -228,7 +245,7 @@ class Trainer:
             "learning_rate": self.optimizer.param_groups[0]["lr"],
             "tokens_per_second": round(interval["tokens"] / interval["seconds"]),
         }
-        self.interval = dict(START)
+        self.interval = dict(NO_STEPS)
         if self.network.loss.scale is not None:
             record["scale"] = self.network.loss.scale.item()
         if self.step % config.validate_every == 0 or self.step == config.steps:

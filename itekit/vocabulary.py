@@ -1,4 +1,4 @@
-"""Vocabularies with interchangeable tokens (paper, section "Problem Definition"), and the tasks'.
+"""Vocabularies with interchangeable tokens (paper, section "Problem Definition").
 
 A vocabulary is V = V_n ∪ V_i: the non-interchangeable tokens V_n are the special tokens and the
 fixed ones (operators, constants); V_i holds one or more classes of interchangeable tokens, whose
@@ -58,7 +58,7 @@ class Vocabulary:
 
     @property
     def learned_count(self) -> int:
-        """n, the number of non-interchangeable tokens: the special and the fixed ones."""
+        """n, the number of special and fixed tokens, which have learned embeddings of their own."""
         return len(SPECIAL) + len(self.fixed)
 
     @property
@@ -87,13 +87,13 @@ class Vocabulary:
         return [self.tokens[int(i)] for i in ids]
 
     def extend(self, more: Sequence[str], index: int = 0) -> "Vocabulary":
-        """The same with `more` tokens in class `index`, V' of the paper; ValueError: one exists."""
+        """V' of the paper: `more` tokens in class `index`; ValueError for one that is there."""
         classes = list(self.interchangeable)
         classes[index] += tuple(more)
         return Vocabulary(self.fixed, tuple(classes))
 
 
-# Of each task the constants, operators and, for traces, `;` `{` `}` and the `|` that Spot writes.
+# Constants and operators of each task. Answers in LTL are traces, which also need `;` `{` `}`.
 FIXED = {"ltl": "10!&|XU;{}", "propositional": "10!&|=^"}
 IDEOGRAPHS = "".join(map(chr, range(0x4E00, 0x4E00 + 10_000)))  # one character each, like letters
 
@@ -116,5 +116,5 @@ def proposition_names(count: int) -> tuple[str, ...]:
 
 
 def logic_vocabulary(task: str, propositions: int) -> Vocabulary:
-    """That of "ltl" or "propositional": the propositions are one interchangeable class."""
+    """The vocabulary of "ltl" or "propositional"; the propositions are one class."""
     return Vocabulary(tuple(FIXED[task]), (proposition_names(propositions),))

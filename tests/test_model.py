@@ -26,6 +26,7 @@ from itekit.model import (
     tree_encoding,
     tree_paths,
 )
+from itekit.training import batch_loss
 from itekit.vocabulary import logic_vocabulary
 
 CONFIG = ModelConfig(d_model=16, layers=2, heads=2, d_ff=24)
@@ -218,7 +219,7 @@ def loss_and_gradients(network, batch, half: bool = False):
     network.train().loss.scale.fill_(5.0)
     torch.manual_seed(0)
     with torch.autocast("cpu", torch.bfloat16, enabled=half):
-        loss = network.batch_loss(batch, seeded())
+        loss = batch_loss(network, batch, seeded())
     parts = (network.embedding, network.model)
     gradients = torch.autograd.grad(loss, [p for part in parts for p in part.parameters()])
     return loss, torch.cat([g.flatten() for g in gradients])

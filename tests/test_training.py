@@ -28,6 +28,7 @@ from itekit.training import (
     Network,
     Trainer,
     TrainingDivergedError,
+    batch_loss,
     read_log,
 )
 
@@ -139,13 +140,13 @@ def test_a_run_in_pieces_gives_the_same_losses_and_weights(name, precision, tmp_
 def test_a_batch_in_parts_has_the_same_loss_and_gradients(name, monkeypatch):
     results = []
     for in_cache in (2**21, 32 * 40):
-        monkeypatch.setattr(network, "IN_CACHE", in_cache)
+        monkeypatch.setattr(training, "IN_CACHE", in_cache)
         trained = tiny_network(name).train()
         trained.model.apply(lambda module: setattr(module, "p", 0.0))  # no dropout
         batch = mixed_batch(trained, 12)
         if name.startswith("copying-names"):
             batch = batch.at_random_positions(20, seeded())
-        loss = trained.batch_loss(batch, seeded())
+        loss = batch_loss(trained, batch, seeded())
         loss.backward()
         results.append([loss, trained.loss.scale, *(p.grad for p in trained.parameters())])
     assert len(batch.parts(40)) > 3
@@ -388,7 +389,7 @@ def test_every_variant_trains_all_its_parameters(variant):
     task = "prop" if variant in VARIANTS["prop"] else "ltl"
     made = tiny_experiment(f"{task}/{variant}")
     network = Network(made).train()
-    loss = network.batch_loss(stream(made).batch(0), seeded())
+    loss = batch_loss(network, stream(made).batch(0), seeded())
     loss.backward()
     assert torch.isfinite(loss)
     for name, parameter in network.named_parameters():

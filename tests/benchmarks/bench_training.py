@@ -34,7 +34,7 @@ from itekit.experiments import Experiment, experiment
 from itekit.logic.formulas import LTL
 from itekit.network import Network
 from itekit.random_vectors import seeded
-from itekit.training import adamw
+from itekit.training import adamw, batch_loss
 
 BATCHES, SIZE, SOURCE, TARGET = 6, 96, 21, 12  # of LTL at the paper's size
 CASES = {
@@ -108,7 +108,7 @@ def stepper(method: str, made: Experiment, batches: list[Batch]) -> Callable[...
         else:
             torch.manual_seed(step)
             with torch.autocast("cpu", torch.bfloat16, enabled="bfloat16" in method):
-                loss = module.batch_loss(batch, seeded(0, 1, step))
+                loss = batch_loss(module, batch, seeded(0, 1, step))
         optimizer.zero_grad()
         loss.backward()
         clip_grad_norm_(module.parameters(), made.training.gradient_norm)
