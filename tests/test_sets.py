@@ -117,14 +117,6 @@ def test_what_would_break_the_format_is_not_written(tmp_path, pair):
 # Folders
 
 
-@pytest.fixture
-def folders(tmp_path, monkeypatch):
-    """Empty folders in place of the shipped and the own sets."""
-    monkeypatch.setattr(sets, "SHIPPED", tmp_path / "shipped")
-    monkeypatch.setattr(sets, "OWN", tmp_path / "own")
-    return tmp_path
-
-
 def put(folder, pairs, task="ltl", suffix=".txt") -> None:
     """A set with one split, written by hand."""
     text = write_pairs(folder / f"train{suffix}", pairs)
