@@ -57,12 +57,6 @@ def test_python_range_is_the_same_everywhere():
     assert (ROOT / "binder/runtime.txt").read_text().strip().removeprefix("python-") in allowed
 
 
-def test_notebooks_stay_small_and_hold_no_state_of_panels():
-    for path in (ROOT / "notebooks").rglob("*.ipynb"):
-        text = path.read_text(encoding="utf-8")
-        assert len(text.encode()) <= 1e6 and "widgets" not in json.loads(text)["metadata"], path
-
-
 def test_an_old_python_can_read_the_check_and_is_named():
     ast.parse(Path(doctor.__file__).read_text(), feature_version=(3, 6))
     for version in ((2, 7, 18), (3, 10, 14), (3, 14, 0)):
