@@ -29,7 +29,7 @@ from lessons import registers
 
 PATH = Path(__file__).parents[1] / "notebooks" / "15_your_own_task.ipynb"
 CELLS = [cell for cell in nbformat.read(PATH, 4).cells if cell.cell_type == "code"]
-PLAIN, PROPOSED = EmbeddingConfig("learned"), EmbeddingConfig(d_beta=5)
+PROPOSED = EmbeddingConfig(d_beta=5)
 MODEL = ModelConfig(24, 1, 2, 32, 0.0, tree_positions=True)
 TRAINING = TrainingConfig(8, 8, warmup=2, log_every=2, validate_every=4, checkpoint_every=4)
 
@@ -147,13 +147,6 @@ def test_a_run_in_pieces_gives_the_same_losses_and_is_loaded_again(tmp_path):
     assert network.experiment == small() and network.trained["steps"] == TRAINING.steps
     with pytest.raises(CheckpointError, match="seed"):
         Trainer(small(seed=1), tmp_path / "whole")
-
-
-def test_only_embeddings_that_extend_read_a_name_that_training_lacks():
-    for embedding, reads in (None, True), (PLAIN, False):
-        solver = Solver(Network(small(embedding)).train(False))
-        assert solver.can_read("λa@λb@bba") and solver.can_read("λf@λg@ggf") is reads
-        assert bool(solver.answers(["λf@λg@ggf"])[0]) is reads
 
 
 @dataclass(frozen=True)
