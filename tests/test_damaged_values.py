@@ -76,7 +76,7 @@ MANIFEST = json.loads((sets.SHIPPED / "ltl35-smoke" / sets.MANIFEST).read_text()
 MANIFEST = {key: MANIFEST[key] for key in ("name", "task", "files", "counts", "renamings", "short")}
 
 
-@given(changed(MANIFEST))
+@given(changed(MANIFEST) | WRONG)
 def test_a_manifest_is_one_or_is_named(tmp_path_factory, value):
     folder = tmp_path_factory.mktemp("set")
     for path in (sets.SHIPPED / "ltl35-smoke").glob("*.txt*"):
