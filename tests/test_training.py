@@ -411,9 +411,9 @@ def test_it_learns(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # torch's compiler
 def test_a_compiled_run_trains_like_another(tmp_path, monkeypatch):
-    """Compiled by the backend that needs no C compiler."""
+    """Compiled by the backend that needs no C compiler; logic networks are in `test_model`."""
     monkeypatch.setattr(torch.nn.Module, "compile", _compile)
-    made = tiny_experiment("ltl/proposed")
+    made = tiny_experiment()
     made = replace(made, model=replace(made.model, dropout=0.0))
     losses = []
     for compiled in (True, False):
