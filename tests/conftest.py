@@ -15,6 +15,14 @@ def one_thread():
     torch.set_num_threads(1)
 
 
+@pytest.fixture
+def folders(tmp_path, monkeypatch):
+    """Empty folders in place of the shipped and the own sets."""
+    monkeypatch.setattr("itekit.datasets.sets.SHIPPED", tmp_path / "shipped")
+    monkeypatch.setattr("itekit.datasets.sets.OWN", tmp_path / "own")
+    return tmp_path
+
+
 @pytest.fixture(scope="session")
 def cluster():
     """A Dask cluster of two worker processes on this machine."""

@@ -7,18 +7,15 @@ import sys
 import time
 from pathlib import Path
 
-import nbformat
 import psutil
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from toy_notebooks import printed, write
 
 from itekit.__main__ import main
 from itekit.files import locked
 from itekit.notebooks import done_minutes, read_list, run_all
 
 PATIENCE = 120  # seconds: a kernel starts slowly on a machine that has other work
-KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-PARAMETERS = "scale = None\nseed = 0\nrate = 0.5\nfolder = ''\nvalues = [1]"
 NOTEBOOK = '[[run]]\nnotebook = "n.ipynb"\n'
 
 
@@ -26,14 +23,6 @@ NOTEBOOK = '[[run]]\nnotebook = "n.ipynb"\n'
 def environment(monkeypatch):
     monkeypatch.setenv("ITEKIT_SCALE", "smoke")
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-
-
-def write(folder: Path, code: str = "") -> Path:
-    """A notebook n.ipynb: a heading, the parameters cell, then a code cell."""
-    first = new_code_cell(PARAMETERS, metadata={"tags": ["parameters"]})
-    cells = [new_markdown_cell("# A test"), first, new_code_cell(code)]
-    nbformat.write(new_notebook(cells=cells, metadata=KERNEL), folder / "n.ipynb")
-    return folder / "n.ipynb"
 
 
 def batch(*words) -> int:
@@ -47,16 +36,11 @@ def rows(text: str) -> dict[str, str]:
     return {line.split()[0]: line.split(" ", 1)[1].strip() for line in lines[1 : lines.index("")]}
 
 
-def printed(path: Path) -> str:
-    cells = nbformat.read(path, 4).cells
-    return "".join(output.get("text", "") for c in cells for output in c.get("outputs", []))
-
-
 # The list
 
 
 def test_a_grid_gives_every_combination_and_paths_are_seen_from_the_list(tmp_path):
-    write(tmp_path)
+    write(tmp_path / "n.ipynb")
     (tmp_path / "lists").mkdir()
     path = tmp_path / "lists" / "search.toml"
     path.write_text(
@@ -98,7 +82,7 @@ def test_a_grid_gives_every_combination_and_paths_are_seen_from_the_list(tmp_pat
     ],
 )
 def test_the_whole_list_is_checked_before_anything_starts(tmp_path, capsys, text, message):
-    write(tmp_path)
+    write(tmp_path / "n.ipynb")
     path = tmp_path / "list.toml"
     path.write_text(text)
     with pytest.raises(ValueError, match=rf"list\.toml: {message}"):
@@ -121,7 +105,7 @@ if seed == 2:
 
 
 def test_failures_are_told_and_the_rest_is_skipped_when_done(tmp_path, capsys):
-    write(tmp_path, SCENARIO)
+    write(tmp_path / "n.ipynb", SCENARIO)
     path, out = tmp_path / "list.toml", tmp_path / "out"
     words = [path, "--output", out, "--workers", 2, "--threads", 3, "--cell-timeout", 500]
     text = NOTEBOOK + 'name = "r"\nparameters = { values = [1, "a b"] }\n'
@@ -154,7 +138,7 @@ def test_failures_are_told_and_the_rest_is_skipped_when_done(tmp_path, capsys):
         assert done_minutes(run) is None
     output.write_text(content)
     assert done_minutes(run)
-    write(tmp_path, SCENARIO + "1 + 1")
+    write(tmp_path / "n.ipynb", SCENARIO + "1 + 1")
     assert done_minutes(run) is None
 
 
@@ -172,7 +156,7 @@ PROGRAM = "import sys; from itekit.__main__ import main; sys.exit(main(sys.argv[
     ("workers", "end"), [(1, signal.SIGINT), (2, signal.SIGINT), (1, signal.SIGKILL)]
 )
 def test_a_batch_that_is_stopped_leaves_nothing_running_and_goes_on(tmp_path, capsys, workers, end):
-    write(tmp_path, SLEEPS)
+    write(tmp_path / "n.ipynb", SLEEPS)
     path, out = tmp_path / "list.toml", tmp_path / "out"
     path.write_text(f'{NOTEBOOK}name = "r"\nparameters = {{ folder = "{tmp_path}", seed = 7 }}')
     words = ["batch", str(path), f"--output={out}", f"--workers={workers}"]
@@ -199,30 +183,17 @@ def test_a_batch_that_is_stopped_leaves_nothing_running_and_goes_on(tmp_path, ca
     assert "1 runs: 1 ran" in capsys.readouterr().out
 
 
-KILLS = """
-import pathlib, os, psutil
-place = pathlib.Path(folder, "killed")
-if not place.exists():
-    place.write_text("x")
-    psutil.Process(os.getppid()).kill()
-print(seed)
-"""
-
-
-def test_a_cluster_gives_the_same_table_and_does_a_killed_workers_run_again(
-    tmp_path, capsys, cluster
-):
-    write(tmp_path, KILLS)
+def test_a_cluster_gives_the_same_table(tmp_path, capsys, cluster):
+    write(tmp_path / "n.ipynb", "print(seed)")
     path, out = tmp_path / "list.toml", tmp_path / "out"
-    path.write_text(f'{NOTEBOOK}name = "r"\nparameters = {{ folder = "{tmp_path}", seed = 4 }}')
+    path.write_text(f'{NOTEBOOK}name = "r"\nparameters = {{ seed = 4 }}')
     assert batch(path, "--output", out, "--dask", cluster.scheduler_address) == 0
-    assert "1 runs: 1 ran" in capsys.readouterr().out
-    assert (tmp_path / "killed").exists() and printed(out / "r.ipynb") == "4\n"
+    assert "1 runs: 1 ran" in capsys.readouterr().out and printed(out / "r.ipynb") == "4\n"
 
 
 def test_an_output_that_is_not_here_is_told(tmp_path, monkeypatch):
     """A cluster's worker may have another folder under the same path."""
-    write(tmp_path)
+    write(tmp_path / "n.ipynb")
     (tmp_path / "list.toml").write_text(NOTEBOOK)
     monkeypatch.setattr("itekit.notebooks.execute", lambda run: None)
     ((status, _, message),) = run_all(read_list(tmp_path / "list.toml", tmp_path / "out")).values()

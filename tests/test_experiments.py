@@ -63,21 +63,6 @@ def test_weights_depend_on_the_seed_alone():
     assert weights[0] == weights[1] != weights[2]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ("copying-5-10/propsed",),
-            "unknown experiment 'copying-5-10/propsed': try copying-5-10/pro",
-        ),
-        (("copying-5-10/plain", "smoke", -1), "seed must be 0 or more, found -1"),
-    ],
-)
-def test_an_unknown_experiment_scale_or_seed_is_an_error(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        experiment(*arguments)
-
-
 def changed(path: str, value) -> dict:
     """The JSON of an experiment with one setting changed, or removed by ..."""
     made = experiment("copying-5-10/proposed", "smoke").to_json()
@@ -93,6 +78,7 @@ def changed(path: str, value) -> dict:
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
+        ("seed", -1, "seed must be 0 or more, found -1"),
         ("colour", 1, "CopyingExperiment has no setting 'colour'"),
         ("name", ..., "CopyingExperiment needs the setting 'name'"),
         ("model", 5, "ModelConfig needs its settings, found 5"),

@@ -18,7 +18,7 @@ from itekit.alpha import canonical
 from itekit.datasets import generate, sets
 from itekit.datasets.candidates import Drawing
 from itekit.datasets.generate import ANSWERS, regenerate, sample
-from itekit.datasets.presets import Recipe, Stratum, preset
+from itekit.datasets.presets import Recipe, Stratum
 from itekit.datasets.sets import MANIFEST, read_folder, read_manifest
 from itekit.logic.formulas import ARITY, split
 from itekit.tasks import ltl, propositional
@@ -30,13 +30,9 @@ CHANGING = ("seconds", "workers", "command", "hardware", "date", "versions")
 
 
 class Here:
-    """In place of `Pool`: this process, in which some formulas "run out of time"; it counts.
-
-    `between` is called before each label with the number of those that the run has made.
-    """
+    """In place of `Pool`: this process, in which some formulas "run out of time"; it counts."""
 
     workers, slow, asked, limits = 1, (), 0, set()
-    between = staticmethod(lambda number: None)
 
     def __init__(self, *_):
         Here.limits = set()
@@ -49,8 +45,7 @@ class Here:
 
     def run(self, function, items, limit, count):
         Here.limits.add(limit)
-        for number, item in enumerate(items):
-            Here.between(number)
+        for item in items:
             Here.asked += 1
             yield TIME_OUT if item[1] in Here.slow else function(item)
 
@@ -95,13 +90,20 @@ make = generate.generate
 
 # The same bytes
 
+RECIPES = {"ltl": ltl_recipe(), "propositional": propositional_recipe()}
 
-@pytest.mark.parametrize("recipe", [ltl_recipe(), propositional_recipe()], ids=lambda r: r.task)
-def test_the_number_of_workers_changes_nothing(tmp_path, monkeypatch, recipe):
-    folders = [make(recipe, tmp_path / str(workers), workers=workers) for workers in (1, 3)]
-    monkeypatch.setattr(generate, "Pool", Here)
-    expected = contents(make(recipe, tmp_path / "here"))
-    assert [contents(folder) for folder in folders] == [expected] * 2
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """Task -> the folder of its tiny set."""
+    folder = tmp_path_factory.mktemp("tiny")
+    return {task: make(recipe, folder / task, workers=1) for task, recipe in RECIPES.items()}
+
+
+@pytest.mark.parametrize("task", RECIPES)
+def test_the_number_of_workers_changes_nothing(tiny, tmp_path, task):
+    many = make(RECIPES[task], tmp_path / "many", workers=3)
+    assert contents(many) == contents(tiny[task])
 
 
 SLOW_RUN = """
@@ -128,29 +130,6 @@ def start_slow_run(folder: Path, workers: int, lines: int = 0) -> subprocess.Pop
 def labels(folder: Path) -> int:
     path = folder / ANSWERS
     return path.read_bytes().count(b"\n") - 1 if path.exists() else 0
-
-
-@pytest.mark.parametrize("recipe", [ltl_recipe(), propositional_recipe()], ids=lambda r: r.task)
-def test_a_run_that_ends_at_any_moment_goes_on_after_its_last_whole_line(
-    here, tmp_path, monkeypatch, recipe
-):
-    expected, folder = contents(make(recipe, tmp_path / "whole")), tmp_path / "ended"
-    for run in (1, 2):
-
-        def end(number, all_labels=25 * run):
-            if number == 25:
-                assert labels(folder) == all_labels, "a label is written as soon as it is there"
-                raise KeyboardInterrupt
-
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(here, "between", staticmethod(end))
-            make(recipe, folder)
-        assert not (folder / MANIFEST).exists()
-        with open(folder / ANSWERS, "ab") as file:
-            file.write(b"half a li")  # as if killed in the middle of a line
-    here.asked = 0
-    assert contents(make(recipe, folder)) == expected and ANSWERS not in expected
-    assert 0 < here.asked < 60
 
 
 def test_a_run_killed_twice_ends_with_the_same_bytes(tmp_path):
@@ -207,15 +186,7 @@ def test_seeds_names_and_scales_give_other_formulas():
 # What a set holds
 
 
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory):
-    """Task -> the folder of its tiny set."""
-    folder = tmp_path_factory.mktemp("tiny")
-    recipes = {"ltl": ltl_recipe(), "propositional": propositional_recipe()}
-    return {task: make(recipe, folder / task, workers=1) for task, recipe in recipes.items()}
-
-
-@pytest.mark.parametrize("task", ["ltl", "propositional"])
+@pytest.mark.parametrize("task", RECIPES)
 def test_what_a_set_holds_and_that_its_manifest_says_so(tiny, task):
     splits, manifest = read_folder(tiny[task]), read_manifest(tiny[task])
     pairs = [pair for part in splits.values() for pair in part]
@@ -303,50 +274,21 @@ def test_a_difference_is_named_with_the_versions(here, tmp_path, monkeypatch):
         regenerate(first, tmp_path / "again")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"recipe": {}}, {"recipe": None}, {"time_outs": 3}, {"recipe.suffix": "/../../../evil.txt"}],
-)
-def test_a_manifest_that_is_no_recipe_is_named_and_writes_nothing(here, tmp_path, change):
+def test_a_manifest_that_is_no_recipe_is_named_and_writes_nothing(here, tmp_path):
     first = make(ltl_recipe(), tmp_path / "deep" / "first")
     with pytest.raises(ValueError, match="another output"):
         regenerate(first, first)
     manifest = read_manifest(first)
-    for key, value in change.items():
-        place, _, field = key.rpartition(".")
-        (manifest[place] if place else manifest)[field] = value
-    (first / MANIFEST).write_text(json.dumps(manifest))
-    with pytest.raises(ValueError, match="not the manifest of a generated set"):
-        regenerate(first / MANIFEST, tmp_path / "deep" / "again")
-    assert [path.name for path in tmp_path.iterdir()] == ["deep"]
-    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["first"]
+    evil = manifest["recipe"] | {"suffix": "/../../../evil.txt"}
+    for change in ({"recipe": {}}, {"recipe": None}, {"time_outs": 3}, {"recipe": evil}):
+        (first / MANIFEST).write_text(json.dumps(manifest | change))
+        with pytest.raises(ValueError, match="not the manifest of a generated set"):
+            regenerate(first / MANIFEST, tmp_path / "deep" / "again")
+        assert [path.name for path in tmp_path.iterdir()] == ["deep"]
+        assert [path.name for path in (tmp_path / "deep").iterdir()] == ["first"]
 
 
 # Other sets, and the command line
-
-
-@pytest.fixture
-def folders(tmp_path, monkeypatch):
-    """Empty folders in place of the shipped and the own sets."""
-    monkeypatch.setattr(sets, "SHIPPED", tmp_path / "shipped")
-    monkeypatch.setattr(sets, "OWN", tmp_path / "own")
-    return tmp_path
-
-
-def test_derived_sets_are_made_from_their_source(here, folders):
-    limited, perturbed = preset("ltl-limited", "smoke"), preset("ltl-perturbed", "smoke")
-    source = read_folder(generate.generate(preset("ltl35", "smoke")))
-    few = read_folder(generate.generate(limited))
-    assert few == source | {"train": source["train"][: len(source["train"]) // 10]}
-    folder = generate.generate(perturbed)
-    assert folder == folders / "own" / "ltl-perturbed-smoke"
-    pairs = all_pairs(folder)
-    for _, label in pairs:
-        seen = list(dict.fromkeys(c for c in label if c.islower()))
-        assert seen == sorted(seen) and set(seen) == set("abc"[: len(seen)])
-    assert set(check_all(CHECKS["ltl"], pairs, workers=1)) == {"correct"}
-    assert sets.read_set("ltl-perturbed", "smoke") == read_folder(folder)
-    assert contents(regenerate(folder, folders / "again")) == contents(folder)
 
 
 def test_a_sample_has_the_same_number_of_each_size_and_is_kept(here, folders):
@@ -370,14 +312,3 @@ def test_the_command_line_makes_and_repeats_a_set(folders, capsys, monkeypatch):
     assert main(["sets"]) == 0
     table = capsys.readouterr().out.splitlines()
     assert "here" in next(line for line in table if line.startswith("prop-alpha-covariance"))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [("ltl36", "unknown set 'ltl36'"), ("--from-manifest nowhere.json", "nowhere.json"),
-     ("ltl-limited", "no set ltl35-smoke")],
-)  # fmt: skip
-def test_bad_arguments_end_with_a_message(folders, capsys, arguments, problem):
-    assert main(["generate", *arguments.split(), "--scale", "smoke"]) == 2
-    assert problem in capsys.readouterr().err
-    assert not list(folders.glob("own/*smoke"))

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tiny import seeded, tiny_experiment
+from tiny import tiny_experiment
 from torch.nn.functional import layer_norm, normalize
 
 from itekit.alpha import Renaming
@@ -93,27 +93,6 @@ def test_the_shipped_network_answers_renamed_problems_alike():
     asked = [rename(text) for rename, text in zip(renamings, some, strict=True)]
     undone = [r.inverse()(a) for r, a in zip(renamings, solver.answers(asked), strict=True)]
     assert undone == solver.answers(some) and len(set(undone)) > 30
-
-
-def test_streams_may_stand_in_any_order(monkeypatch):
-    made, vocabulary = network(), logic_vocabulary("ltl", 5)
-    some = batch(some_formulas(8), vocabulary)
-    before, of = logits(made, vocabulary, some), Streams.of.__func__
-
-    def shuffled(cls, source, fixed):
-        streams = of(cls, source, fixed)
-        order = torch.randperm(len(streams.owner), generator=seeded())
-        return replace(streams, owner=streams.owner[order], symbol=streams.symbol[order])
-
-    monkeypatch.setattr(Streams, "of", classmethod(shuffled))
-    assert torch.allclose(before, logits(made, vocabulary, some), atol=1e-5)
-
-
-def test_more_symbols_than_in_training():
-    made, vocabulary = network(), logic_vocabulary("ltl", 26)
-    many = formula(random.Random(7), "".join(NAMES[:20]), 40)
-    assert len(set(many) & set(NAMES)) > 3 == len(made.experiment.vocabulary.interchangeable[0])
-    assert Solver(made, vocabulary=vocabulary).answers([many])[0]
 
 
 def test_a_symbol_that_the_problem_does_not_hold_is_never_the_answer():

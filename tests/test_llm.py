@@ -253,8 +253,5 @@ def test_the_command_writes_a_result(replies, capsys):
     assert (replies / "llm-fake-1-0-prop").is_dir() and "100.0%" in said
     assert written["sampling"]["seed"] == 42 and "openai" in written["evaluated"]["versions"]
     assert written["model"] == {"name": "Fake 1.0", "server": server.base_url}
-    for alone in (["--base-url", "http://localhost:1/v1"], ["--model", "Fake 1.0"]):
-        assert main(["llm", "ltl", *alone]) == 2
-        assert "--base-url and --model" in capsys.readouterr().err
     with pytest.raises(MissingError, match="python -m itekit llm prop --scale lab"):
         load_result("no such model", "propositional", "lab")

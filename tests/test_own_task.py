@@ -3,9 +3,7 @@
 import ast
 import contextlib
 import io
-import json
 import re
-import sys
 import types
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +13,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_packaging import installed  # noqa: F401 (a fixture)
 
 from itekit.decoding import Solver
 from itekit.embeddings import EmbeddingConfig
@@ -32,7 +29,7 @@ from lessons import registers
 
 PATH = Path(__file__).parents[1] / "notebooks" / "15_your_own_task.ipynb"
 CELLS = [cell for cell in nbformat.read(PATH, 4).cells if cell.cell_type == "code"]
-PLAIN, PROPOSED = EmbeddingConfig("learned"), EmbeddingConfig(d_beta=5)
+PROPOSED = EmbeddingConfig(d_beta=5)
 MODEL = ModelConfig(24, 1, 2, 32, 0.0, tree_positions=True)
 TRAINING = TrainingConfig(8, 8, warmup=2, log_every=2, validate_every=4, checkpoint_every=4)
 
@@ -152,13 +149,6 @@ def test_a_run_in_pieces_gives_the_same_losses_and_is_loaded_again(tmp_path):
         Trainer(small(seed=1), tmp_path / "whole")
 
 
-def test_only_embeddings_that_extend_read_a_name_that_training_lacks():
-    for embedding, reads in (None, True), (PLAIN, False):
-        solver = Solver(Network(small(embedding)).train(False))
-        assert solver.can_read("λa@λb@bba") and solver.can_read("λf@λg@ggf") is reads
-        assert bool(solver.answers(["λf@λg@ggf"])[0]) is reads
-
-
 @dataclass(frozen=True)
 class Checked(task.TermExperiment):
     check = staticmethod(task.check)
@@ -238,28 +228,6 @@ def test_labels_of_programs_are_what_python_makes_of_them():
         assert label == tuple(held[x] for x in problem[-3:]) != problem[-3:]
         assert registers.check(problem, label, label) == "exact"
         assert {registers.check(problem, label[:n], label) for n in range(3)} == {"incorrect"}
-
-
-def test_a_task_in_a_folder_of_its_own_goes_from_data_to_a_verdict(installed):  # noqa: F811
-    """In under 120 lines, with the installed wheel and nothing else, in all ways."""
-    text = Path(registers.__file__).read_text("utf-8")
-    assert len(text.splitlines()) < 120
-    nodes = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Import | ast.ImportFrom)]
-    named = {n.module if isinstance(n, ast.ImportFrom) else n.names[0].name for n in nodes}
-    assert {name.split(".")[0] for name in named} - sys.stdlib_module_names == {"itekit"}
-    run, empty, _ = installed
-    (empty / "registers.py").write_text(text, "utf-8")
-    code, said = run("registers.py", "smoke", OMP_NUM_THREADS="1")
-    assert code == 0, said
-    rows = json.loads((empty / "registers-smoke-s0-learned_scale.json").read_text())
-    assert list(rows) == list(registers.WAYS) and len(said.splitlines()) == len(rows)
-    for way, row in rows.items():
-        assert list(row["right"]) == list("345678") and row["trained"]["threads"] == 1
-        assert 0 <= row["redraw"][0] <= row["redraw"][1] <= row["redraw"][2] <= 1
-        exactly = row["covariance"] == 1
-        assert exactly if way in ("symbol-invariant", "converted") else row["covariance"] <= 1
-    assert (rows["converted"]["trained"]["steps"], rows["plain"]["trained"]["steps"]) == (4, 40)
-    assert {rows["plain"]["right"][n] for n in "678"} == {0}
 
 
 # the checklist

@@ -1,6 +1,7 @@
-"""The pages of Markdown in step with the kit: links, commands, minutes, figures, code."""
+"""The pages in step with the kit: commands, minutes, figures, code; where their links lead."""
 
 import re
+import runpy
 import shlex
 from pathlib import Path
 
@@ -15,13 +16,15 @@ from itekit.results import our_rate, our_value, paper_value, results
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = [ROOT / "README.md", ROOT / "notebooks" / "README.md", *ROOT.glob("data/**/README.md")]
+PAGES = [ROOT / "README.md", *ROOT.glob("notebooks/*.md"), *ROOT.glob("data/**/*.md")]
+NOTEBOOKS = sorted(ROOT.glob("notebooks/**/*.ipynb"))
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)")
 COMMAND = (
     r"^(?:(?:python -m itekit|make|papermill) [^`#\n]+)|(?<=`)(?:python -m itekit|make) \w[^`]+"
 )
 
 
-@pytest.mark.parametrize("page", PAGES[:2], ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("page", PAGES[:4], ids=lambda path: path.stem)
 def test_commands_are_understood(page):
     text, makefile = page.read_text(encoding="utf-8"), (ROOT / "Makefile").read_text()
     for command in re.findall(COMMAND, text, re.M):
@@ -75,3 +78,32 @@ def test_the_version_is_the_same_everywhere():
 def test_no_private_path_stands_anywhere():
     for path in [*PAGES, *ROOT.glob("data/**/*.json")]:
         assert not re.search(r"/(work|tmp|home|root)/", path.read_text(encoding="utf-8")), path
+
+
+def text_of(page: Path) -> str:
+    """What a page says, without code."""
+    if page.suffix == ".md":
+        return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    cells = nbformat.read(page, 4).cells
+    return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
+@pytest.mark.parametrize("page", PAGES + NOTEBOOKS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    for path, anchor in LINK.findall(text_of(page)):
+        target = page.parent / path if path else page
+        assert target.exists(), (path, anchor)
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", text_of(target), re.M)
+            found = {re.sub(r"[^\w -]", "", one).lower().replace(" ", "-") for one in headings}
+            assert anchor in found, (path, anchor)
+
+
+def test_the_sidebar_of_the_site_has_every_page(monkeypatch):
+    """Needs what `make site` installs; without it the site itself is the test."""
+    pytest.importorskip("myst_nb")
+    conf = runpy.run_path(str(ROOT / "docs" / "conf.py"))
+    listed = [d for documents in conf["CONTENTS"].values() for d in documents]
+    for page in PAGES[1:] + NOTEBOOKS:
+        name = page.relative_to(ROOT).with_suffix("")
+        assert any(name.match(pattern) for pattern in listed), name

@@ -13,7 +13,6 @@ from itekit.__main__ import make_parser
 from itekit.datasets.presets import preset
 from itekit.experiments import experiment, from_json
 from itekit.files import MissingError, read_json
-from itekit.network import read_checkpoint
 from itekit.random_vectors import METHODS
 from itekit.training import FINISHED, Network
 from lessons import runs as tables
@@ -92,15 +91,7 @@ def test_every_shipped_file_is_called_by_its_settings():
         end = path.stem.removeprefix(from_json(settings).slug)
         assert end in ("", "-redraw", "-redraw-scale8", "-patterns"), path.name
     for path in results.CHECKPOINTS.glob("*.safetensors"):
-        assert from_json(read_checkpoint(path)[1]["experiment"]).run == path.stem
-
-
-def test_a_damaged_result_is_named(directories):
-    path = results.save_result(evaluated(), results.RESULTS)
-    for text in ("[]", "[" * 100_000, '{"result": 1}', "{}", "\xff\xfe"):
-        path.write_bytes(text.encode("latin-1"))
-        with pytest.raises(ValueError, match="copying-5-10-proposed-smoke-s0.json"):
-            results.load_result(NAME, "smoke")
+        assert Network.load(path).experiment.slug == path.stem
 
 
 def test_what_is_missing_says_how_to_make_it(directories):
@@ -243,12 +234,9 @@ def test_tables_are_whole_and_every_figure_says_what_it_is():
         assert entry["section"] and entry["note"], key
 
 
-def test_the_paper_s_search_has_every_setting_once_and_agrees_with_what_is_said_of_it():
+def test_the_best_of_the_paper_s_search_is_what_is_said_of_it():
     records = paper_search()
-    settings = [tuple(v for k, v in one.items() if k != "edit_distance") for one in records]
-    assert len(records) == 90 == len(set(settings))
     assert {one["method"] for one in records} == set(METHODS)
-    assert all(one["f_fn"] for one in records if one["adacos"])
     best = min(records, key=lambda one: one["edit_distance"])
     assert best["edit_distance"] == results.paper_value("copying-5-10/proposed-table")
     assert best["edit_distance"] == round(results.paper_value("copying-5-10/proposed"), 1)

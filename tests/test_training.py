@@ -18,7 +18,6 @@ from tiny import mixed_batch, seeded, tiny_experiment, tiny_logic_network, tiny_
 from itekit import files, network, training
 from itekit.data import Batch, stream
 from itekit.network import CheckpointError, read_checkpoint, save_checkpoint
-from itekit.results import CHECKPOINTS
 from itekit.tasks.copying import CopyingData
 from itekit.tasks.names import VARIANTS
 from itekit.training import (
@@ -120,20 +119,13 @@ def test_a_killed_run_resumes_with_the_same_losses_and_weights(whole, tmp_path):
     ],
 )
 def test_a_run_in_pieces_gives_the_same_losses_and_weights(name, precision, tmp_path):
-    """Among what a killed run leaves: half a record, and half a file."""
-    made, pieces = tiny_experiment(name, checkpoint_every=5), tmp_path / "pieces"
-    for folder, stops in ((tmp_path / "whole", (20,)), (pieces, (5, 13, 20))):
+    made = tiny_experiment(name, checkpoint_every=5)
+    whole, pieces = tmp_path / "whole", tmp_path / "pieces"
+    for folder, stops in ((whole, (20,)), (pieces, (5, 13, 20))):
         for until in stops:
             Trainer(made, folder, precision=precision).run(until, progress=False)
-            if until < 20:
-                (left := folder / f".{CHECKPOINT}.1.tmp").write_bytes(b"half")
-                os.utime(left, (0, 0))
-                with open(folder / LOG, "a") as log:
-                    log.write('{"step": 2')
-    assert same(pieces) == same(tmp_path / "whole")
-    assert {path.name for path in pieces.iterdir()} - {files.LOCK} == {CHECKPOINT, LOG, FINISHED}
-    for name in (CHECKPOINT, FINISHED):
-        assert same_tensors(pieces / name, tmp_path / "whole" / name)
+    assert same(pieces) == same(whole)
+    assert all(same_tensors(pieces / file, whole / file) for file in (CHECKPOINT, FINISHED))
 
 
 @pytest.mark.parametrize("name", ["copying-5-10/proposed", "copying-names-30/proposed"])
@@ -379,11 +371,6 @@ def test_another_evaluation_of_the_same_run_is_allowed(whole):
     assert network.with_rope_base(500.0).experiment.model.rope_base == 500
 
 
-@pytest.mark.parametrize("path", sorted(CHECKPOINTS.glob("*.safetensors")), ids=lambda p: p.stem)
-def test_every_shipped_checkpoint_loads(path):
-    assert Network.load(path).experiment.slug == path.stem
-
-
 @pytest.mark.parametrize("variant", VARIANTS["ltl"])
 def test_every_variant_trains_all_its_parameters(variant):
     task = "prop" if variant in VARIANTS["prop"] else "ltl"
@@ -425,9 +412,9 @@ def test_it_learns(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # torch's compiler
 def test_a_compiled_run_trains_like_another(tmp_path, monkeypatch):
-    """Compiled by the backend that needs no C compiler."""
+    """Compiled by the backend that needs no C compiler; logic networks are in `test_model`."""
     monkeypatch.setattr(torch.nn.Module, "compile", _compile)
-    made = tiny_experiment("ltl/proposed")
+    made = tiny_experiment()
     made = replace(made, model=replace(made.model, dropout=0.0))
     losses = []
     for compiled in (True, False):

@@ -221,12 +221,13 @@ def test_a_cluster_without_workers_is_given_up(monkeypatch):
 
 
 SCRIPT = """
+import sys
 from itekit.tasks.ltl import check
 from itekit.workers import Pool, check_all
 print("top level", flush=True)
 def own(problem, answer):
     return "mine"
-for _ in range(8):
+for _ in range(int(sys.argv[1])):
     with Pool(2) as pool:
         assert list(pool.run("itekit.logic.formulas:is_name", ["a"], limit=5)) == [True]
 print(check_all(check, [("a", "{a}"), ("a", "{!a}")], workers=2), check_all(own, [("a", "b")]))
@@ -242,7 +243,7 @@ def test_a_script_needs_no_main_guard_and_a_pool_that_is_closed_says_nothing(tmp
     """Its top level runs once; a function of its own is called here, or refused by name."""
     (tmp_path / "script.py").write_text(SCRIPT)
     with open(tmp_path / "script.py") as text:
-        words = [tmp_path / "script.py"] if way == "a file" else []
+        words = [tmp_path / "script.py", "8"] if way == "a file" else ["-", "1"]
         done = subprocess.run([sys.executable, *words], stdin=text, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     first, verdicts, error = done.stdout.splitlines()

@@ -3,9 +3,8 @@
     python tests/benchmarks/bench_training.py
 
 Nothing is asserted about time, which is processor time with one thread, else wall time.
-Copying at the paper's size (batches of 512 strings), LTL at lab size (the lab set, 256 formulas
-ordered by length; the symbol-invariant network on the same), LTL at the paper's size (96 formulas
-of one length). All sides see the same batches, AdamW, and gradient clipping.
+Copying at the paper's size (batches of 512 strings), logic at lab size (the lab sets, batches by
+length). All sides see the same batches, AdamW, and gradient clipping; notebook 13 has the table.
 
     library              what training.Trainer does in a step: a fresh U, AdaCos, backward, clipping
     library, bfloat16    the same as `--precision bfloat16` has it
@@ -18,46 +17,23 @@ import argparse
 import math
 import time
 from collections.abc import Callable
-from itertools import count, islice
+from itertools import count
 from statistics import median
 
-import numpy as np
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, linear
 from torch.nn.utils import clip_grad_norm_
 
-from itekit.data import Batch, encode_texts, stream
-from itekit.datasets.candidates import random_formulas
-from itekit.efficiency import step_parts, take_turns
+from itekit.data import Batch, stream
+from itekit.efficiency import take_turns
 from itekit.experiments import Experiment, experiment
-from itekit.logic.formulas import LTL
 from itekit.network import Network
 from itekit.random_vectors import seeded
 from itekit.training import adamw, batch_loss
 
-BATCHES, SIZE, SOURCE, TARGET = 6, 96, 21, 12  # of LTL at the paper's size
-CASES = {
-    "copying-5-10/proposed": "paper",
-    "ltl/proposed": "lab",
-    "ltl/symbol-invariant": "lab",
-    "ltl/proposed ": "paper",
-}
-
-
-def batches_of(made: Experiment) -> list[Batch]:
-    """Batches of an experiment; for LTL at paper size random formulas and labels of one length."""
-    if made.scale != "paper" or not made.model.tree_positions:
-        return [stream(made).batch(step) for step in range(BATCHES)]
-    rng = np.random.default_rng(0)
-    formulas = random_formulas(LTL, made.propositions, (SOURCE, SOURCE), 0, fitting=True)
-    batches = []
-    for _ in range(BATCHES):
-        source = encode_texts(list(islice(formulas, SIZE)), made.vocabulary)
-        labels = rng.integers(3, len(made.vocabulary), (SIZE, TARGET + 1))
-        labels[:, -1] = made.vocabulary.end_id
-        batches.append(Batch(source, torch.from_numpy(labels)))
-    return batches
+BATCHES = 6
+CASES = {"copying-5-10/proposed": "paper", "ltl/proposed": "lab", "prop/proposed": "lab"}
 
 
 class PlainTransformer(nn.Module):
@@ -126,20 +102,17 @@ def main() -> None:
     now = time.process_time if options.threads == 1 else time.perf_counter
     print(f"torch {torch.__version__}, threads {options.threads}; times are {now.__name__}'s")
     for name, scale in CASES.items():
-        made = experiment(name.strip(), scale)
-        batches = batches_of(made)
+        made = experiment(name, scale)
+        batches = [stream(made).batch(step) for step in range(BATCHES)]
         tokens = sum(batch.tokens for batch in batches) / len(batches)
         steps = {method: stepper(method, made, batches) for method in METHODS}
         times = take_turns(steps, options.rounds, now)
         seconds = {method: median(some) for method, some in times.items()}
         size = len(batches[0].source)
-        print(f"\n{name.strip()}, {scale} size, batch {size}: median of {options.rounds} turns")
+        print(f"\n{name}, {scale} size, batch {size}: median of {options.rounds} turns")
         for method, value in seconds.items():
             print(f"  {method:20}{value * 1e3:8.1f} ms {tokens / value:10.0f} tokens/s"
                   f" {value / seconds['library']:6.2f} times the library's")  # fmt: skip
-        parts = step_parts(steps["library"], 3)
-        shares = (f"{kind} {value / sum(parts.values()):.0%}" for kind, value in parts.items())
-        print("  where the library's step goes:", ", ".join(shares))
 
 
 if __name__ == "__main__":
