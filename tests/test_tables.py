@@ -5,6 +5,7 @@ import itertools
 import re
 from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,7 +34,8 @@ from itekit.tasks.ltl import satisfies
 from itekit.vocabulary import UnknownTokenError
 from lessons import copies as module
 from lessons.automata import automaton_figure, formula_automaton
-from lessons.copies import GAP, Copy, CopyTable, copies, rows_in_use
+from lessons.copies import GAP, Copy, CopyTable, copies
+from lessons.panels import rows_figure
 from lessons.tables import (
     failing_completions,
     findings,
@@ -232,12 +234,12 @@ def test_copies_keep_order_when_some_strings_cannot_be_read(monkeypatch):
 
 def test_rows_in_use_share_their_first_part_and_differ_in_the_second():
     network = tiny_network()
-    rows, tokens = rows_in_use(network, "zaz")
-    other, _ = rows_in_use(network, "zaz", 1)
-    assert tokens == ["<end>", "<start>", "a", "z"]
+    ((heatmap,), (redrawn,)) = (rows_figure(network, "zaz", draw).data for draw in (0, 1))
+    rows, other = (np.array(one.z) for one in (heatmap, redrawn))
+    assert list(heatmap.y) == ["<end>", "<start>", "a", "z"]
     shared = rows.shape[1] - network.experiment.embedding.d_beta
     assert (rows[2, :shared] == rows[3, :shared]).all() and (rows[:2, shared:] == 0).all()
     assert (rows[2, shared:] != rows[3, shared:]).any()
     assert (other[:, :shared] == rows[:, :shared]).all() and (other != rows).any()
     with pytest.raises(UnknownTokenError):
-        rows_in_use(tiny_network("copying-5-10/plain"), "zaz")
+        rows_figure(tiny_network("copying-5-10/plain"), "zaz")

@@ -9,7 +9,6 @@ import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from itekit.data import Batch, encode_texts
@@ -100,17 +99,6 @@ def copies(network: Network, texts: Sequence[str], draw: int = 0) -> list[Copy]:
             written = "".join(vocabulary.decode(token for token in answer if token > END))
             found[text] = Copy(text, written)
     return [found[text] for text in texts]
-
-
-def rows_in_use(network: Network, text: str, draw: int = 0) -> tuple[np.ndarray, list[str]]:
-    """The rows of U that a string uses, float [rows, D], and their tokens, in order of U.
-
-    ValueError: an empty or long string, or one that the network has no embeddings for.
-    """
-    evaluation = GridEvaluation(network, progress=False)
-    check_text(text, evaluation.vocabulary)
-    ids = sorted(evaluation.vocabulary.encode(["<end>", "<start>", *dict.fromkeys(text)]))
-    return evaluation.matrix(draw)[ids].numpy(), evaluation.vocabulary.decode(ids)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from itekit.plots.show import (
     AMOUNTS,
     BELOW,
     COLOURS,
-    GREY,
     PLAIN,
     WIDEST,
     colour_bar,
@@ -122,7 +121,7 @@ def correlation_bars(
 ) -> go.Figure:
     """A bar for each factor: {factor: (r, p)}; hatched where p is 0.05 or more.
 
-    The paper's coefficients by factor are diamonds.
+    The coefficients that the paper prints, by factor, are diamonds.
     """
     figure = go.Figure()
     hatched = {"shape": "/", "fgcolor": COLOURS[0], "bgcolor": "white", "size": 7, "solidity": 0.25}
@@ -134,7 +133,7 @@ def correlation_bars(
             y=list(some),
             customdata=[p for _, p in some.values()],
             orientation="h",
-            name=f"ours, p {sign} {SIGNIFICANT}",
+            name=f"bar: p {sign} {SIGNIFICANT}",
             visible=bool(some),
             marker=marker if sure else marker | {"pattern": hatched},
             hovertemplate="%{y}: r %{x:.3f}, p %{customdata:.2g}<extra></extra>",
@@ -145,7 +144,7 @@ def correlation_bars(
         y=list(paper),
         mode="markers",
         marker={"symbol": "diamond", "size": 12, "color": COLOURS[1], "line": line},
-        name="paper",
+        name="as the paper prints it, of 277 models",
         hovertemplate="%{y}: r %{x:.2f} (paper)<extra></extra>",
     )
     for name, (r, p) in correlations.items():
@@ -166,13 +165,6 @@ def correlation_bars(
 # solving times (07)
 
 
-def relative_text(value: float) -> str:
-    """A relative time in at most four characters; nothing for NaN."""
-    if np.isnan(value):
-        return ""
-    return f"{value / 1000:.0f}k" if value >= 9950 else f"{value:.{int(value < 9.95)}f}"
-
-
 def solving_time_heatmaps(
     panels: Mapping[str, tuple], lengths: Sequence[int], counts: Sequence[int], *, limit: float
 ) -> go.Figure:
@@ -184,13 +176,18 @@ def solving_time_heatmaps(
         lengths, counts: of the columns and the rows.
         limit: seconds after which a formula was given up.
     """
+
+    def short(value: float) -> str:  # in at most four characters
+        thousands = f"{value / 1000:.0f}k"
+        return thousands if value >= 9950 else f"{value:.{int(value < 9.95)}f}".replace("nan", "")
+
     grids = np.array(list(panels.values()), float)  # [methods, 2, N, M]
     fastest, places = np.nanmin(grids[:, 0]), {"horizontal_spacing": 0.05, "shared_yaxes": True}
     figure = make_subplots(1, len(grids), subplot_titles=list(panels), **places)
     for column, (seconds, shares) in enumerate(grids, 1):
         late = np.isnan(seconds) & ~np.isnan(shares)
         times = np.where(late, limit, seconds)
-        text = np.vectorize(relative_text, otypes=[object])(times / fastest)
+        text = np.vectorize(short, otypes=[object])(times / fastest)
         words = [
             f"median {'above ' if past else ''}{1000 * time:.3g} ms, {share:.0%} time-outs"
             for time, share, past in zip(times.flat, shares.flat, late.flat, strict=True)
@@ -221,47 +218,7 @@ def solving_time_heatmaps(
     return style(figure, **size, margin_t=45, coloraxis=colours(AMOUNTS, 0, top, bar))
 
 
-# the explorer
-
-MOST_ROWS = 16
-LONGEST = 30  # characters of an answer that are written beside its row
-KINDS = {"right": (COLOURS[0], "circle"), "wrong": (COLOURS[1], "x")}
-KINDS["invalid"] = GREY, "square-open"
-
-
-def renaming_groups(groups: Sequence[tuple[str, str, Sequence[str]]], *, title: str) -> go.Figure:
-    """The answers to one problem under many renamings, grouped by what they undo to.
-
-    A row is one of the different answers, and a mark in it a renaming that gave it, so a single row
-    is alpha-covariance 1. `groups` holds for each answer what it is, which its marks' shape and
-    colour say, and a text for each renaming. Those after the first 15 share a row.
-    """
-    last = min(len(groups), MOST_ROWS) - 1
-    names = [answer or "(empty)" for answer, _, _ in groups[: last + 1]]
-    if len(groups) > MOST_ROWS:
-        names[-1] = f"{len(groups) - MOST_ROWS + 1} other answers"
-    filled, marks = [0] * len(names), {}  # marks: kind -> (x, row, what the pointer shows)
-    for number, (answer, kind, texts) in enumerate(groups):
-        row = min(number, last)
-        for text in texts:
-            filled[row] += 1
-            marks.setdefault(kind, []).append((filled[row], row, f"{text}<br>undone: {answer}"))
-    widest, figure = max(filled), go.Figure()
-    for number, (kind, places) in enumerate(marks.items()):
-        other = look(number + 2)[0], look(number)[1] + "-open"
-        colour, symbol = KINDS.get(kind, other)
-        x, y, texts = zip(*places, strict=True)
-        marker = {"color": colour, "symbol": symbol, "size": max(4, min(13, 520 / widest))}
-        shown = {"hovertext": texts, "hoverinfo": "text", "showlegend": True}
-        figure.add_scatter(x=x, y=y, mode="markers", name=kind, marker=marker, **shown)
-    step = 1 if widest < 10 else None  # no tick between two whole numbers
-    figure.update_xaxes(title_text="renamings", range=[0, widest + 1], dtick=step)
-    short = [name if len(name) <= LONGEST else name[: LONGEST - 1] + "…" for name in names]
-    ticks = {"tickvals": [*range(len(names))], "ticktext": short, "tickfont_family": "monospace"}
-    figure.update_yaxes(range=[len(names) - 0.4, -0.6], showgrid=False, ticks="", **ticks)
-    legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
-    size = {"width": 800, "height": 170 + 26 * len(names)}
-    return style(figure, title=title, **size, legend=legend, margin_t=90 if title else 50)
+# attention
 
 
 def attention_tree(

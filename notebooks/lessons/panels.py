@@ -15,6 +15,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from itekit.alpha import sample_renamings
+from itekit.evaluation import GridEvaluation
 from itekit.logic.formulas import LANGUAGES, PROPOSITIONAL, Formula, FormulaError, to_prefix
 from itekit.logic.infix import formula_from_text, to_infix, trace_from_text, trace_to_infix
 from itekit.logic.truth_tables import Assignment, parse_assignment
@@ -25,7 +26,7 @@ from itekit.tasks.propositional import solve
 from itekit.tasks.verdicts import TIME_OUT
 from itekit.vocabulary import proposition_names
 from itekit.workers import Pool, call
-from lessons.copies import rows_in_use
+from lessons.copies import check_text
 from lessons.subjects import arrows
 from lessons.tables import findings, html_table, values_figure
 
@@ -140,12 +141,18 @@ def small_panel(work: Callable, *controls: widgets.Widget, rows: Sequence = ()) 
 
 
 def rows_figure(network: Network, text: str, draw: int = 0) -> go.Figure:
-    """The rows of U that a string uses, its parts marked; ValueError as `copies.rows_in_use`."""
-    rows, tokens = rows_in_use(network, text, draw)
-    embedding = network.experiment.embedding
-    shared = rows.shape[1] - embedding.d_beta if embedding.kind == "dual_part" else None
+    """The rows of U that a string uses, in order of U, its parts marked.
+
+    ValueError: an empty or long string, or one that the network has no embeddings for.
+    """
+    evaluation, embedding = GridEvaluation(network, progress=False), network.experiment.embedding
+    vocabulary, U = evaluation.vocabulary, evaluation.matrix(draw)
+    check_text(text, vocabulary)
+    ids = sorted(vocabulary.encode(["<end>", "<start>", *dict.fromkeys(text)]))
+    shared = U.shape[1] - embedding.d_beta if embedding.kind == "dual_part" else None
     parts = {"shared_dimensions": shared, "first_interchangeable": 2}
-    return embedding_matrix(rows, tokens, **parts, title=f"Rows in use, random draw {draw}")
+    title = f"Rows in use, random draw {draw}"
+    return embedding_matrix(U[ids], vocabulary.decode(ids), **parts, title=title)
 
 
 # Linear temporal logic
