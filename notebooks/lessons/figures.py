@@ -187,7 +187,7 @@ def solving_time_heatmaps(
     for column, (seconds, shares) in enumerate(grids, 1):
         late = np.isnan(seconds) & ~np.isnan(shares)
         times = np.where(late, limit, seconds)
-        text = np.vectorize(short, otypes=[object])(times / fastest)
+        text = np.array([list(map(short, row)) for row in (times / fastest).tolist()], object)
         words = [
             f"median {'above ' if past else ''}{1000 * time:.3g} ms, {share:.0%} time-outs"
             for time, share, past in zip(times.flat, shares.flat, late.flat, strict=True)
