@@ -21,7 +21,7 @@ from itekit.tasks.copying import strings_with_unique
 from itekit.training import Network, adamw, learning_rate
 from lessons.copies import copies
 from lessons.exercises import Exercise, many, random_tensor
-from lessons.panels import Panel, small_panel
+from lessons.panels import Panel, look, small_panel
 
 CLASSES = 33  # of the push: a target and 32 others, at cosine 0
 TOKENS = 100
@@ -67,13 +67,11 @@ def middle_panel(lost: int = 30) -> Panel:
         told = f"<p>{middle} {where:.0f}°, counted as {counted:.0f}°: scale {s:.1f}</p>"
         return told, push_figure({f"s = {s:.1f}": s}, angles, where), f"The push at scale {s:.1f}"
 
-    wide = {"style": {"description_width": "8em"}}
-    follow = {"options": ("median", "mean"), "description": "scale follows", **wide}
     return small_panel(
         work,
-        widgets.IntSlider(lost, 0, TOKENS, description="lost tokens", **wide),
-        widgets.ToggleButtons(**follow),
-        widgets.Checkbox(True, description="count at most 45°", **wide),
+        widgets.IntSlider(lost, 0, TOKENS, **look("lost tokens", None, "8em")),
+        widgets.ToggleButtons(options=("median", "mean"), **look("scale follows", None, "8em")),
+        widgets.Checkbox(True, **look("count at most 45°", None, "8em")),
     )
 
 
@@ -106,18 +104,12 @@ def short_run(
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         s = network.loss.scale.item() if adacos else 1.0
-        cosines = logits.detach().gather(1, targets[:, None])
-        angles = cosines.clamp(-1, 1).acos().rad2deg()
-        records.append(
-            {
-                "scale": s,
-                "loss": loss.item(),
-                "p": (s * logits.detach()).softmax(dim=1).gather(1, targets[:, None]).mean().item(),
-                "accuracy": (logits.argmax(dim=1) == targets).float().mean().item(),
-                "median": angles.median().item(),
-                "mean": angles.mean().item(),
-            }
-        )
+        logits = logits.detach()
+        angles = logits.gather(1, targets[:, None]).clamp(-1, 1).acos().rad2deg()
+        found = {"scale": s, "loss": loss.item()}
+        found["p"] = (s * logits).softmax(dim=1).gather(1, targets[:, None]).mean().item()
+        found["accuracy"] = (logits.argmax(dim=1) == targets).float().mean().item()
+        records.append(found | {"median": angles.median().item(), "mean": angles.mean().item()})
         if step == steps // 3 - 1:
             early = copy.deepcopy(network).train(False)
     return network.train(False), records, early

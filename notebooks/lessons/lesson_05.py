@@ -103,16 +103,12 @@ def _edited(rng, string):
     return string
 
 
-def _string(rng):
-    return "".join(rng.choices("abcd", k=rng.randint(1, 5)))
-
-
 def _mean(distance, strings, copies):
     return sum(map(distance, strings, copies)) / len(strings)
 
 
 def _strings_and_copies(rng):
-    strings = [_string(rng) for _ in range(rng.randint(1, 3))]
+    strings = ["".join(rng.choices("abcd", k=rng.randint(1, 5))) for _ in range(rng.randint(1, 3))]
     return strings, [_edited(rng, string) for string in strings]
 
 
@@ -130,8 +126,7 @@ check_cell_mean.mistakes = {
 
 
 def _two_strings(rng):
-    string = _string(rng)
-    return string, _edited(rng, string)
+    return tuple(side[0] for side in _strings_and_copies(rng))
 
 
 check_distance_with_swaps = Exercise(
