@@ -14,7 +14,7 @@ from itekit.experiments import from_json
 from itekit.network import Network
 from itekit.plots import COLOURS, edit_distance_heatmaps, show, style
 from itekit.plots.show import BELOW, WIDEST
-from itekit.results import markdown_table, our_value, paper_value
+from itekit.results import markdown_table, our_value, paper_figures, paper_value
 from lessons.copies import copies
 from lessons.exercises import Exercise, many, random_tensor
 from lessons.figures import slider
@@ -54,11 +54,8 @@ def grid_table(results: Mapping[str, dict]) -> Markdown:
     """Mean edit distances: the corners of the grid, the grid, and the paper's."""
     rows = []
     for name, one in results.items():
-        try:
-            theirs = f"{paper_value(name):.2f}"
-        except ValueError:  # the paper has no such run
-            theirs = "–"
         ours = (f"{x:.2f}" for x in (*corners(one), our_value(one)))
+        theirs = f"{paper_value(name):.2f}" if name in paper_figures() else "–"
         rows.append([variant(name), *ours, theirs])
     return Markdown(markdown_table(("run", *CORNERS, "ours", "the paper's best"), rows))
 
