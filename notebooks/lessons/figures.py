@@ -8,6 +8,7 @@ Shape letters: N rows, M columns; T tokens of an answer, S tokens of a problem.
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -67,13 +68,28 @@ def search_scatter(records: Sequence[Record], *, paper: Sequence[Record] = ()) -
     shared = {"shared_xaxes": "all", "shared_yaxes": "all"}
     figure, places = subplots(panels, columns, **shared, **spacing)
     for panel, place in zip(panels, places, strict=True):
-        for of_paper, some in ((True, paper), (False, records)):
-            here = [record for record in some if features_text(record) == panel]
-            for number, method in enumerate(methods):
-                own = [record for record in here if record["method"] == method]
-                apart = APART ** (number - (len(methods) - 1) / 2)
-                for trace in _points(own, method, apart, number, of_paper) if own else ():
-                    figure.add_trace(trace, **place)
+        for of_paper, (number, method) in product((True, False), enumerate(methods)):
+            some = paper if of_paper else records
+            own = [r for r in some if r["method"] == method and features_text(r) == panel]
+            if not own:
+                continue
+            own.sort(key=lambda r: (r["d_beta"], r["edit_distance"]))
+            counts, y = ([r[key] for r in own] for key in ("d_beta", "edit_distance"))
+            x = [d_beta * APART ** (number - (len(methods) - 1) / 2) for d_beta in counts]
+            name, (colour, symbol, _) = method.replace("_", " "), look(number)
+            name, marker = name + " (paper)" * of_paper, {"color": colour, "size": 9}
+            shared = {"name": name, "legendgroup": name, "showlegend": False, **place}
+            if of_paper:
+                marker |= {"symbol": f"{symbol}-open"}
+            else:
+                marker |= {"symbol": symbol, "opacity": 0.85}
+                best = dict(zip(x[::-1], y[::-1], strict=True))  # of each d_beta
+                ways, line = sorted(best), {"color": colour, "width": 1.5}
+                line = {"mode": "lines", "line": line, "hoverinfo": "skip"}
+                figure.add_scatter(x=ways, y=[best[d] for d in ways], **line, **shared)
+            said = {"hovertemplate": f"{name}, d_beta %{{customdata}}: %{{y:.2f}}<extra></extra>"}
+            said |= {"customdata": counts, "legendrank": 1000 + of_paper}
+            figure.add_scatter(x=x, y=y, mode="markers", marker=marker, **said, **shared)
     for place in places[-columns:]:  # the lowest one of each column
         figure.update_xaxes(title_text="d_beta", showticklabels=True, **place)
     in_legend(trace for trace in figure.data if trace.mode == "markers")
@@ -85,35 +101,6 @@ def search_scatter(records: Sequence[Record], *, paper: Sequence[Record] = ()) -
     figure.update_yaxes(title_text="mean edit distance", col=1)
     size = {"width": WIDEST, "height": 165 + 240 * down, "margin": {"t": 45, "b": 95}}
     return style(figure, **size, legend=BELOW | {"entrywidth": 220})
-
-
-def _points(
-    own: list[Record], method: str, apart: float, number: int, of_paper: bool
-) -> list[go.Scatter]:
-    """A method's runs as points; ours with a line through the best one of each d_beta."""
-    name, (colour, symbol, _) = method.replace("_", " ") + " (paper)" * of_paper, look(number)
-    marker = {"color": colour, "symbol": symbol, "size": 9, "opacity": 0.85}
-    if of_paper:
-        marker |= {"symbol": f"{symbol}-open", "opacity": None}
-    else:
-        own = sorted(own, key=lambda r: (r["d_beta"], r["edit_distance"]))
-    shared = {"name": name, "legendgroup": name, "showlegend": False}
-    points = go.Scatter(
-        x=[record["d_beta"] * apart for record in own],
-        y=[record["edit_distance"] for record in own],
-        customdata=[record["d_beta"] for record in own],
-        mode="markers",
-        marker=marker,
-        legendrank=1000 + of_paper,
-        hovertemplate=f"{name}, d_beta %{{customdata}}: %{{y:.2f}}<extra></extra>",
-        **shared,
-    )
-    if of_paper:
-        return [points]
-    best = {record["d_beta"]: record["edit_distance"] for record in reversed(own)}
-    x, y = zip(*sorted(best.items()), strict=True)
-    line = {"mode": "lines", "line": {"color": colour, "width": 1.5}, "hoverinfo": "skip"}
-    return [go.Scatter(x=[d_beta * apart for d_beta in x], y=y, **line, **shared), points]
 
 
 def correlation_bars(
