@@ -181,7 +181,7 @@ def test_a_try_is_that_of_redraw(name):
 def test_tries_go_on_until_one_is_verified(here, monkeypatch):
     """The third try is right; the first is wrong, the second right by emptiness only."""
     said = iter(["!a;{1}", "&a!a;{1}", "1;a;{1}"])
-    monkeypatch.setattr(Solver, "answers", lambda self, problems: [next(said)])
+    monkeypatch.setattr(Solver, "beam_answers", lambda self, problems: [[next(said)]])
     question = Question(subject_of("ltl/proposed"), "Xa")
     tried = list(attempts(question, Judge(), 10))
     assert [one.verdict for one in tried] == [INCORRECT, VACUOUS, EXACT]

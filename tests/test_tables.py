@@ -13,6 +13,7 @@ from logical import formulas, traces
 from logical import lassos as concrete_lassos
 from tiny import tiny_network
 
+from itekit.decoding import copy_strings
 from itekit.evaluation import GridEvaluation
 from itekit.logic import aiger_bridge
 from itekit.logic.formulas import PROPOSITIONAL, Formula, parse_prefix, proposition
@@ -32,7 +33,6 @@ from itekit.logic.truth_tables import Assignment, parse_assignment
 from itekit.tasks.copying import edit_distances
 from itekit.tasks.ltl import satisfies
 from itekit.vocabulary import UnknownTokenError
-from lessons import copies as module
 from lessons.automata import automaton_figure, formula_automaton
 from lessons.copies import GAP, Copy, CopyTable, copies
 from lessons.panels import rows_figure
@@ -211,13 +211,13 @@ def test_copies_agree_with_the_evaluation_for_every_draw():
     rows = [[t for t in row if t > 1] for row in batch.source.tolist()]
     texts = ["".join(evaluation.vocabulary.decode(row)) for row in rows]
     for draw in range(2):
-        answers = module.copy_strings(network, evaluation.matrix(draw), batch)
+        answers = copy_strings(network, evaluation.matrix(draw), batch)
         expected = edit_distances(answers, batch.target).tolist()
         assert [copy.distance for copy in copies(network, texts, draw)] == expected
 
 
 def test_copies_keep_order_when_some_strings_cannot_be_read(monkeypatch):
-    monkeypatch.setattr(module, "copy_strings", lambda network, U, batch: batch.source)
+    monkeypatch.setattr("itekit.redraw.copy_strings", lambda network, U, batch: batch.source)
     plain, proposed = tiny_network("copying-5-10/plain"), tiny_network()
     texts = ["abc", "xyz", "e", "abcdef"]
     found = copies(plain, texts)

@@ -19,11 +19,13 @@ from torch import Tensor
 
 from itekit.alpha import Renaming
 from itekit.model import Transformer, rotate
-from itekit.plots import COLOURS, GREY, embedding_matrix, light_rows, style
+from itekit.plots import COLOURS, GREY, embedding_matrix, formula_tree, light_rows, style
+from itekit.plots.show import WIDEST, compact
+from itekit.plots.trees import shaded_labels
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID, SOLVED, TIME_OUT, VACUOUS
 from itekit.vocabulary import Vocabulary
 from lessons.copies import Copy
-from lessons.figures import attention_heatmap, attention_tree
+from lessons.figures import attention_heatmap, slider
 from lessons.panels import Panel, button, error_html, look, typed
 from lessons.subjects import (
     TASKS,
@@ -242,8 +244,9 @@ def attention_figure(
 ) -> go.Figure:
     """Cross-attention of the answer on the problem: over a formula's tree, unless `table`.
 
+    A slider below the tree goes through the tokens of the answer; it works without a kernel too.
     `layer` and `head` are counted from 0; None: the mean over all. ValueError: the network cannot
-    read the problem.
+    read the problem, or the tree is too large to be drawn.
     """
     subject, asked = question.subject, question.asked
     if missing := subject.unreadable(asked):
@@ -256,7 +259,25 @@ def attention_figure(
     tree, targets = subject.tree(asked), [*question.answer, "end"]
     if tree is None or table:
         return attention_heatmap(weights, targets, [*asked, "end"])
-    return attention_tree(weights, targets, *tree)
+    (labels, paths), steps = tree, []
+    nodes, ends = compact(weights[:, :-1]), weights[:, -1]  # the end token has no node
+    top = float(nodes.max()) or 1.0
+    for number, (target, shade, end) in enumerate(zip(targets, nodes, ends, strict=True)):
+        title = f"Token {number + 1} of {len(targets)} of the answer: “{target}”"
+        change = {
+            "marker.color": [shade.tolist()],
+            "textfont.color": [shaded_labels(shade, top)],
+            "hovertext": [[f"{name}: {s:.3g}" for name, s in zip(labels, shade, strict=True)]],
+        }
+        changes = {"title.text": f"{title}, {end:.0%} of its attention on the end"}
+        step = {"method": "update", "label": target, "value": str(number)}
+        steps.append(step | {"args": [change, changes, [1]]})  # of trace 1, the nodes
+    figure = formula_tree(labels, paths, weights=nodes[0], title=steps[0]["args"][1]["title.text"])
+    figure.data[1].textfont.color = shaded_labels(nodes[0], top)
+    below = slider(steps, "token of the answer: ", 30) | {"ticklen": 4}
+    width = max(figure.layout.width, min(WIDEST, 180 + 26 * len(steps)))
+    figure.update_layout(width=width, height=figure.layout.height + 90, margin_b=110)
+    return figure.update_layout(coloraxis_cmax=top, sliders=[below])
 
 
 # The panel

@@ -29,7 +29,7 @@ from itekit.plots.show import (
     style,
     subplots,
 )
-from itekit.plots.trees import SHADES, Path, formula_tree, shaded_labels
+from itekit.plots.trees import SHADES
 
 
 def slider(steps: Sequence[Mapping], name: str, below: int, first: int = 0) -> dict:
@@ -206,40 +206,6 @@ def solving_time_heatmaps(
 
 
 # attention
-
-
-def attention_tree(
-    weights: Any, targets: Sequence[str], labels: Sequence[str], paths: Sequence[Path]
-) -> go.Figure:
-    """The tree of a formula, shaded by what a token of the answer pays attention to.
-
-    A slider below goes through the tokens of the answer; it works without a kernel too.
-
-    Args:
-        weights: [T, S]: of the nodes in prefix order, then of the end token, which has no node.
-        targets: what each token of the answer is called.
-        labels, paths: of the nodes, as for `itekit.plots.formula_tree`, which may raise ValueError.
-    """
-    table, nodes = np.asarray(weights, float), len(paths)
-    shades, top = compact(table[:, :nodes]), float(table[:, :nodes].max()) or 1.0
-    steps = []
-    for number, (target, row, shade) in enumerate(zip(targets, table, shades, strict=True)):
-        end = f", {row[nodes:].sum():.0%} of its attention on the end" * (len(row) > nodes)
-        title = f"Token {number + 1} of {len(targets)} of the answer: “{target}”{end}"
-        change = {
-            "marker.color": [shade.tolist()],
-            "textfont.color": [shaded_labels(shade, top)],
-            "hovertext": [[f"{name}: {s:.3g}" for name, s in zip(labels, shade, strict=True)]],
-        }
-        changes = [change, {"title.text": title}, [1]]  # of trace 1, the nodes
-        steps.append({"method": "update", "label": target, "value": str(number), "args": changes})
-    title = steps[0]["args"][1]["title.text"]
-    figure = formula_tree(labels, paths, weights=table[0, :nodes], title=title)
-    figure.data[1].textfont.color = shaded_labels(table[0, :nodes], top)
-    below = slider(steps, "token of the answer: ", 30) | {"ticklen": 4}
-    figure.update_layout(coloraxis_cmax=top, sliders=[below], margin_b=110)
-    width = max(figure.layout.width, min(WIDEST, 180 + 26 * len(steps)))
-    return figure.update_layout(width=width, height=figure.layout.height + 90)
 
 
 def attention_heatmap(weights: Any, targets: Sequence[str], sources: Sequence[str]) -> go.Figure:

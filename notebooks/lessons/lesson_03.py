@@ -11,12 +11,12 @@ import torch
 from torch.nn.functional import cosine_similarity, cross_entropy, normalize
 
 from itekit.data import CopyingStream
-from itekit.evaluation import GridEvaluation
 from itekit.experiments import experiment
 from itekit.losses import AdaCos
 from itekit.plots import COLOURS, DASHES, GREY, style
 from itekit.plots.show import BELOW, WIDEST, subplots
 from itekit.random_vectors import seeded
+from itekit.redraw import Copier
 from itekit.tasks.copying import strings_with_unique
 from itekit.training import Network, adamw, learning_rate
 from lessons.copies import copies
@@ -137,7 +137,7 @@ def print_mistakes(network: Network, count: int = 64) -> None:
     strings = strings_with_unique(count, 10, 10, np.random.default_rng(99))
     letters = vocabulary.interchangeable[0]
     texts = ["".join(letters[i] for i in row) for row in strings]
-    U = GridEvaluation(network, progress=False).matrix(0)
+    U = Copier(network).U
     cosines, made = (U @ U.T).numpy().round(2) + 0.0, Counter()
     for one in copies(network, texts):
         if len(one.answer) == len(one.source):  # no letter left out, so that places match

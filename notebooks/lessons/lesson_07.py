@@ -1,11 +1,11 @@
 """Lesson 07: the rounds of a fixpoint, drawn and by hand; exercises on prefix text and lassos."""
 
 import math
-import re
+from functools import partial
 
 import ipywidgets as widgets
 
-from itekit.logic.formulas import Formula, parse_prefix
+from itekit.logic.formulas import fold
 from itekit.logic.infix import to_infix
 from itekit.logic.semantics import evaluate_ltl
 from itekit.plots import lasso_table, show
@@ -58,20 +58,17 @@ def rounds_panel(rounds, prefix, cycle) -> Panel:
     return small_panel(work, *rows[0], *rows[1], guess, rows=[*map(widgets.HBox, rows), guess])
 
 
-def _bracketed(formula: Formula) -> str:
-    parts = [_bracketed(operand) for operand in formula.operands]
-    if len(parts) == 2:
-        return f"({parts[0]} {formula.operator} {parts[1]})"
-    return (formula.operator + parts[0]) if parts else formula.tokens()[0]
+def _infix(token, *parts, form="({} {} {})"):
+    return form.format(parts[0], token, parts[1]) if len(parts) == 2 else token + "".join(parts)
 
 
 check_infix = Exercise(
     "infix",
-    lambda text: _bracketed(parse_prefix(text)),
+    lambda text: fold(text, _infix),
     many(50, lambda rng: (random_formula(rng, rng.randint(1, 9)),)),
 )
 check_infix.mistakes = {
-    lambda text: re.sub("[()]", "", _bracketed(parse_prefix(text))): "the brackets are missing: "
+    lambda text: fold(text, partial(_infix, form="{} {} {}")): "the brackets are missing: "
     "a U b & c could be read in two ways.",
 }
 check_infix.signs = {

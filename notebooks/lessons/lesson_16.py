@@ -1,7 +1,9 @@
 """Lesson 16: a panel, measurements, two figures and exercises on two ways to forget names."""
 
 import time
+import timeit
 from collections.abc import Callable
+from functools import partial
 
 import plotly.graph_objects as go
 import torch
@@ -64,7 +66,7 @@ def _balanced(leaves: str) -> str:
 
 
 @torch.no_grad()
-def costs(size: str, seed: int, copies: int = 16, tries: int = 15) -> dict[str, list[float]]:
+def costs(size: str, seed: int) -> dict[str, list[float]]:
     """Milliseconds of one core to read 16 formulas of 23 tokens with each of SYMBOLS."""
     vocabulary, found, threads = logic_vocabulary("ltl", 12), {}, torch.get_num_threads()
     torch.set_num_threads(1)
@@ -73,12 +75,9 @@ def costs(size: str, seed: int, copies: int = 16, tries: int = 15) -> dict[str, 
         U, found[name] = model.matrix(vocabulary, seeded(seed)), []
         for symbols in SYMBOLS:
             leaves = "".join("abcdefghijkl"[i % symbols] for i in range(12))
-            source = torch.tensor([vocabulary.encode(_balanced(leaves))] * copies)
-            spent = []
-            for _ in range(tries):
-                start = time.process_time()
-                model.model.encode(U, source)
-                spent.append(time.process_time() - start)
+            source = torch.tensor([vocabulary.encode(_balanced(leaves))] * 16)
+            read = partial(model.model.encode, U, source)
+            spent = timeit.repeat(read, timer=time.process_time, number=1, repeat=15)
             found[name].append(1000 * min(spent))
     torch.set_num_threads(threads)
     return found

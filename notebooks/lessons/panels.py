@@ -15,13 +15,13 @@ import numpy as np
 import plotly.graph_objects as go
 
 from itekit.alpha import sample_renamings
-from itekit.evaluation import GridEvaluation
 from itekit.logic.formulas import LANGUAGES, PROPOSITIONAL, Formula, FormulaError, to_prefix
 from itekit.logic.infix import formula_from_text, to_infix, trace_from_text, trace_to_infix
 from itekit.logic.truth_tables import Assignment, parse_assignment
 from itekit.network import Network
 from itekit.plots import embedding_matrix, lasso_figure, mime_bundle
 from itekit.plots.trees import MOST_NODES
+from itekit.redraw import Copier
 from itekit.tasks.propositional import solve
 from itekit.tasks.verdicts import TIME_OUT
 from itekit.vocabulary import proposition_names
@@ -145,14 +145,13 @@ def rows_figure(network: Network, text: str, draw: int = 0) -> go.Figure:
 
     ValueError: an empty or long string, or one that the network has no embeddings for.
     """
-    evaluation, embedding = GridEvaluation(network, progress=False), network.experiment.embedding
-    vocabulary, U = evaluation.vocabulary, evaluation.matrix(draw)
-    check_text(text, vocabulary)
-    ids = sorted(vocabulary.encode(["<end>", "<start>", *dict.fromkeys(text)]))
-    shared = U.shape[1] - embedding.d_beta if embedding.kind == "dual_part" else None
+    solver, embedding = Copier(network, draw), network.experiment.embedding
+    check_text(text, solver.vocabulary)
+    ids = sorted(solver.vocabulary.encode(["<end>", "<start>", *dict.fromkeys(text)]))
+    rows, tokens = solver.U[ids], solver.vocabulary.decode(ids)
+    shared = rows.shape[1] - embedding.d_beta if embedding.kind == "dual_part" else None
     parts = {"shared_dimensions": shared, "first_interchangeable": 2}
-    title = f"Rows in use, random draw {draw}"
-    return embedding_matrix(U[ids], vocabulary.decode(ids), **parts, title=title)
+    return embedding_matrix(rows, tokens, **parts, title=f"Rows in use, random draw {draw}")
 
 
 # Linear temporal logic
