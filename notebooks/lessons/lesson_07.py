@@ -164,7 +164,7 @@ check_allows.mistakes = {
     "different lengths. Go on until both are back where they were together.",
     lambda s, o, p, c: _all_allowed(s + o, p + c): "zip stops at the end of the shorter one, but "
     "neither ends: both cycles go on.",
-    lambda s, o, p, c: _allows(
-        *([{"a": 0, "b": 0} | one for one in part] for part in (s, o)), p, c
-    ): ("what a step does not mention is free, and not false."),
+    lambda s, o, p, c: _allows(*([{"a": 0, "b": 0} | x for x in y] for y in (s, o)), p, c): (
+        "what a step does not mention is free, and not false."
+    ),
 }

@@ -81,11 +81,8 @@ def ways(names: float, exact: bool, data: bool, once: bool) -> tuple[list, list]
     """The best run of each way that fits, the best way first; and why the others do not."""
     fits, others, part = {}, {}, "test" if names <= KNOWN else "more"
     for one in filter(None, (shipped(f"ltl/{name}") for name in CHOICES)):
-        made, (k, n), kind = (
-            one["experiment"],
-            rate(one, part),
-            one["experiment"]["embedding"]["kind"],
-        )
+        made, (k, n) = one["experiment"], rate(one, part)
+        kind = made["embedding"]["kind"]
         way = "canonical form, " * made["canonical"] + WAYS[kind]
         way += ", data with all names" * (made["propositions"] > KNOWN)
         ready = {"learned": made["propositions"], "invariant": inf}
