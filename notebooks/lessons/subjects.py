@@ -99,12 +99,6 @@ class Subject:
         """A random renaming of the problem's names to any names."""
         return sample_renamings(self.used(problem), self.names, 1, rng)[0]
 
-    def attempt(self, problem: str, number: int) -> tuple[Renaming, str]:
-        """Try `number` of redrawing, from 0 (see `itekit.redraw`): its renaming and the answer."""
-        (renaming,) = self.retries.renamings(number, [problem])
-        (beams,) = self.retries.answers(number, [problem])
-        return renaming, beams[0] if beams else ""
-
     def read(self, text: str) -> str:
         """The problem that was typed; ValueError: what is wrong, and where."""
         problem = text.strip()
@@ -302,10 +296,13 @@ class Attempt(NamedTuple):
 
 
 def attempts(question: Question, judge: Judge, most: int) -> Iterator[Attempt]:
-    """Redraw and verify: try after try, until an answer is verified."""
+    """Redraw and verify: try after try (`itekit.redraw.Retries`), until an answer is verified."""
+    subject, asked = question.subject, question.asked
     for number in range(most):
-        renaming, answer = question.subject.attempt(question.asked, number)
-        verdict = judge.verdict(question.subject.task, question.asked, answer)
+        (renaming,) = subject.retries.renamings(number, [asked])
+        (beams,) = subject.retries.answers(number, [asked])
+        answer = beams[0] if beams else ""
+        verdict = judge.verdict(subject.task, asked, answer)
         yield Attempt(number, renaming, answer, verdict)
         if verdict in SOLVED:
             return
