@@ -1,7 +1,7 @@
-"""Drawings that one lesson needs: search and correlations (06), times (07), explorer.
+"""Drawings of lessons: search and correlations (06), times (07), attention (04 and the explorer).
 
 Paper, appendix "Hyperparameter Search", figure "Scaling behavior of the trace generation using
-spot", section "Alpha-Covariance".
+spot".
 
 Shape letters: N rows, M columns; T tokens of an answer, S tokens of a problem.
 """
