@@ -171,17 +171,20 @@ def test_verdicts_are_the_checkers_and_a_check_that_takes_too_long_is_a_time_out
 @pytest.mark.parametrize("name", ["ltl/proposed", "prop/alpha-renaming"])
 def test_a_try_is_that_of_redraw(name):
     subject, retries = subject_of(name), Retries(subject_of(name).network, progress=False)
-    for formula, number in product(["&ab", "&a0"], range(4)):
-        renaming, answer = subject.attempt(formula, number)
-        (beams,) = retries.answers(number, [formula])
-        assert answer == (beams[0] if beams else "")
-        assert (renaming == Renaming.identity) or not subject.is_random
+    never = SimpleNamespace(verdict=lambda *_: INCORRECT)
+    for formula in ("&ab", "&a0"):
+        tried = list(attempts(Question(subject, formula), never, 4))
+        assert len(tried) == 4
+        for one in tried:
+            (beams,) = retries.answers(one.number, [formula])
+            assert one.answer == (beams[0] if beams else "")
+            assert one.renaming == Renaming.identity or not subject.is_random
 
 
 def test_tries_go_on_until_one_is_verified(here, monkeypatch):
     """The third try is right; the first is wrong, the second right by emptiness only."""
     said = iter(["!a;{1}", "&a!a;{1}", "1;a;{1}"])
-    monkeypatch.setattr(Solver, "answers", lambda self, problems: [next(said)])
+    monkeypatch.setattr(Solver, "beam_answers", lambda self, problems: [[next(said)]])
     question = Question(subject_of("ltl/proposed"), "Xa")
     tried = list(attempts(question, Judge(), 10))
     assert [one.verdict for one in tried] == [INCORRECT, VACUOUS, EXACT]

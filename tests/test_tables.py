@@ -5,6 +5,7 @@ import itertools
 import re
 from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from logical import formulas, traces
 from logical import lassos as concrete_lassos
 from tiny import tiny_network
 
+from itekit.decoding import copy_strings
 from itekit.evaluation import GridEvaluation
 from itekit.logic import aiger_bridge
 from itekit.logic.formulas import PROPOSITIONAL, Formula, parse_prefix, proposition
@@ -31,9 +33,9 @@ from itekit.logic.truth_tables import Assignment, parse_assignment
 from itekit.tasks.copying import edit_distances
 from itekit.tasks.ltl import satisfies
 from itekit.vocabulary import UnknownTokenError
-from lessons import copies as module
 from lessons.automata import automaton_figure, formula_automaton
-from lessons.copies import GAP, Copy, CopyTable, copies, rows_in_use
+from lessons.copies import GAP, Copy, CopyTable, copies
+from lessons.panels import rows_figure
 from lessons.tables import (
     failing_completions,
     findings,
@@ -209,13 +211,13 @@ def test_copies_agree_with_the_evaluation_for_every_draw():
     rows = [[t for t in row if t > 1] for row in batch.source.tolist()]
     texts = ["".join(evaluation.vocabulary.decode(row)) for row in rows]
     for draw in range(2):
-        answers = module.copy_strings(network, evaluation.matrix(draw), batch)
+        answers = copy_strings(network, evaluation.matrix(draw), batch)
         expected = edit_distances(answers, batch.target).tolist()
         assert [copy.distance for copy in copies(network, texts, draw)] == expected
 
 
 def test_copies_keep_order_when_some_strings_cannot_be_read(monkeypatch):
-    monkeypatch.setattr(module, "copy_strings", lambda network, U, batch: batch.source)
+    monkeypatch.setattr("itekit.redraw.copy_strings", lambda network, U, batch: batch.source)
     plain, proposed = tiny_network("copying-5-10/plain"), tiny_network()
     texts = ["abc", "xyz", "e", "abcdef"]
     found = copies(plain, texts)
@@ -232,12 +234,12 @@ def test_copies_keep_order_when_some_strings_cannot_be_read(monkeypatch):
 
 def test_rows_in_use_share_their_first_part_and_differ_in_the_second():
     network = tiny_network()
-    rows, tokens = rows_in_use(network, "zaz")
-    other, _ = rows_in_use(network, "zaz", 1)
-    assert tokens == ["<end>", "<start>", "a", "z"]
+    ((heatmap,), (redrawn,)) = (rows_figure(network, "zaz", draw).data for draw in (0, 1))
+    rows, other = (np.array(one.z) for one in (heatmap, redrawn))
+    assert list(heatmap.y) == ["<end>", "<start>", "a", "z"]
     shared = rows.shape[1] - network.experiment.embedding.d_beta
     assert (rows[2, :shared] == rows[3, :shared]).all() and (rows[:2, shared:] == 0).all()
     assert (rows[2, shared:] != rows[3, shared:]).any()
     assert (other[:, :shared] == rows[:, :shared]).all() and (other != rows).any()
     with pytest.raises(UnknownTokenError):
-        rows_in_use(tiny_network("copying-5-10/plain"), "zaz")
+        rows_figure(tiny_network("copying-5-10/plain"), "zaz")

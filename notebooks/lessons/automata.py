@@ -7,7 +7,7 @@ mark again and again; read off edge by edge, such a run is a symbolic trace of t
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import cos, hypot, radians, sin
+from math import cos, dist, radians, sin
 
 import plotly.graph_objects as go
 import spot
@@ -17,7 +17,6 @@ from itekit.logic.spot_bridge import to_spot, word_to_trace
 from itekit.plots.lassos import LETTER, NODE
 from itekit.plots.show import COLOURS, DARK, WIDEST, arrow, style
 
-Point = tuple[float, float]
 LOOP, DOWN = 15, 125  # pixels: the radius of a loop, and from one state to the one below
 
 
@@ -86,16 +85,6 @@ def layers(arrows: Sequence[tuple[int, int]]) -> dict[int, int]:
     return columns
 
 
-def _curve(start: Point, end: Point, bend: float) -> list[Point]:
-    """Points from rim to rim of two nodes; `bend`: how far to the left, in lengths of the way."""
-    (x, y), (across, up), path = start, (end[0] - start[0], end[1] - start[1]), []
-    for t in (i / 40 for i in range(41)):
-        aside = 2 * t * (1 - t) * bend  # a parabola
-        path.append((x + t * across - aside * up, y + t * up + aside * across))
-    ends = (start, end)
-    return [p for p in path if all(hypot(p[0] - q[0], p[1] - q[1]) > NODE / 2 for q in ends)]
-
-
 def automaton_figure(automaton: Automaton) -> go.Figure:
     """States from left to right, edges as arrows; the accepting run is orange and bold."""
     arrows: dict[tuple[int, int], list[str]] = {}  # edges side by side are one arrow
@@ -113,7 +102,7 @@ def automaton_figure(automaton: Automaton) -> go.Figure:
     figure, gap = go.Figure().update_layout(showlegend=False), NODE / 2
     drawn = [(DARK, 2, [(-gap - 30, places[0][1]), (-gap, places[0][1])])]
     for (source, target), labels in arrows.items():
-        (x, y), end = places[source], places[target]
+        ends = (x, y), end = places[source], places[target]
         on_run = "<b" in "".join(labels)
         if source == target:
             turn = (radians(angle) for angle in range(-50, 232, 6))
@@ -121,7 +110,12 @@ def automaton_figure(automaton: Automaton) -> go.Figure:
             label_at = x, y + gap + 11 + LOOP
         else:
             far = abs(columns[target] - columns[source]) != 1 or (target, source) in arrows
-            path = _curve((x, y), end, 0.25 * far)
+            across, up, path = end[0] - x, end[1] - y, []
+            for t in (i / 40 for i in range(41)):  # a parabola, from rim to rim
+                aside = 0.5 * t * (1 - t) * far
+                p = x + t * across - aside * up, y + t * up + aside * across
+                if all(dist(p, node) > NODE / 2 for node in ends):
+                    path.append(p)
             label_at = path[2 * len(path) // 5]
         drawn.append((COLOURS[1] if on_run else DARK, 3 if on_run else 1.5, path))
         below = columns[target] < columns[source]

@@ -9,13 +9,10 @@ import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from itekit.data import Batch, encode_texts
-from itekit.decoding import END, copy_strings
-from itekit.evaluation import GridEvaluation
 from itekit.network import Network
+from itekit.redraw import Copier
 from itekit.vocabulary import Vocabulary
 from lessons.tables import html_table
 
@@ -86,31 +83,13 @@ def copies(network: Network, texts: Sequence[str], draw: int = 0) -> list[Copy]:
     Raises:
         ValueError: an empty or long string, or a character outside the test vocabulary.
     """
-    evaluation = GridEvaluation(network, progress=False)
-    vocabulary, found = evaluation.vocabulary, {}
     for text in texts:
         check_text(text, network.experiment.test_vocabulary)
-        if strange := [one for one in text if one not in vocabulary.tokens]:
-            found[text] = Copy(text, "", f"no embedding for {strange[0]!r}")
-    if rows := [text for text in dict.fromkeys(texts) if text not in found]:
-        tokens = encode_texts(rows, vocabulary)
-        answers = copy_strings(network, evaluation.matrix(draw), Batch(tokens, tokens))
-        for text, answer in zip(rows, answers.tolist(), strict=True):
-            # As in the edit distances of the evaluation: padding is no part of an answer.
-            written = "".join(vocabulary.decode(token for token in answer if token > END))
-            found[text] = Copy(text, written)
-    return [found[text] for text in texts]
-
-
-def rows_in_use(network: Network, text: str, draw: int = 0) -> tuple[np.ndarray, list[str]]:
-    """The rows of U that a string uses, float [rows, D], and their tokens, in order of U.
-
-    ValueError: an empty or long string, or one that the network has no embeddings for.
-    """
-    evaluation = GridEvaluation(network, progress=False)
-    check_text(text, evaluation.vocabulary)
-    ids = sorted(evaluation.vocabulary.encode(["<end>", "<start>", *dict.fromkeys(text)]))
-    return evaluation.matrix(draw)[ids].numpy(), evaluation.vocabulary.decode(ids)
+    found, known = [], network.experiment.readable_vocabulary.tokens
+    for text, answer in zip(texts, Copier(network, draw).answers(texts), strict=True):
+        strange = next((f"no embedding for {one!r}" for one in text if one not in known), "")
+        found.append(Copy(text, answer, strange))
+    return found
 
 
 @dataclass(frozen=True)

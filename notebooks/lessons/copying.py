@@ -1,7 +1,7 @@
 """The copying networks by hand, in a page: they run in the browser, without Python and a network.
 
 `copy_network.js` is the whole network once more. A page needs besides it numbers: the weights, and
-and the embedding matrices U of some draws of the random parts.
+the embedding matrices U of some draws of the random parts.
 """
 
 import base64
@@ -12,9 +12,9 @@ from uuid import uuid4
 
 import numpy as np
 
-from itekit.evaluation import GridEvaluation
 from itekit.network import Network
 from itekit.notebooks import NO_PANEL
+from itekit.redraw import Copier
 
 SCRIPT = Path(__file__).with_name("copy_network.js")
 DRAWS = 10
@@ -29,14 +29,13 @@ panel(document.getElementById("{name}"), {networks}, {text});
 
 def packed(network: Network) -> dict:
     """A copying network for `copy_network.js`: a JSON value."""
-    evaluation, made = GridEvaluation(network, progress=False), network.experiment
-    extends = made.embedding.kind == "dual_part"
-    matrices = [evaluation.matrix(draw).numpy() for draw in range(DRAWS if extends else 1)]
+    made, extends = network.experiment, network.experiment.embedding.kind == "dual_part"
     arrays = {name: x.numpy() for name, x in network.model.state_dict().items()}
-    arrays["matrices"] = np.stack(matrices)
+    draws = range(DRAWS if extends else 1)
+    arrays["matrices"] = np.stack([Copier(network, draw).U.numpy() for draw in draws])
     numbers = np.concatenate([x.ravel() for x in arrays.values()]).astype("<f4")
     return {
-        "tokens": evaluation.vocabulary.tokens,
+        "tokens": made.readable_vocabulary.tokens,
         "layers": made.model.layers,
         "heads": made.model.heads,
         "base": made.model.rope_base,

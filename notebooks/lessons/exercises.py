@@ -26,9 +26,7 @@ from itekit.files import read_json, write_json
 
 SOLVED = Path("solved.json")  # in the notebook's folder: lesson -> names of exercises
 SECONDS = 10.0  # for one case
-RUN_AGAIN = "Replace the ... by your own code, and run this cell again."
 NO_VALUE = "no value: does every way through the function end in a return?"
-NOT_A_FUNCTION = "expected a function: hand it over without calling it, as in check(f)"
 DIFFERENT = "another value"
 LONGEST, WIDEST = 600, 84  # characters of a value that is shown, and of a line
 
@@ -156,7 +154,8 @@ class Exercise:
     def examine(self, function: Callable, seed: int | None = None) -> Report:
         """Check a function; what the call prints, as a value."""
         if not callable(function):
-            return Report("wrong", f"✗ {self.name}: found {show(function)}; {NOT_A_FUNCTION}")
+            expected = "expected a function: hand it over without calling it, as in check(f)"
+            return Report("wrong", f"✗ {self.name}: found {show(function)}; {expected}")
         seed = secrets.randbelow(10**6) if seed is None else seed
         attempts = []
         for case in self.cases(random.Random(seed)):
@@ -169,7 +168,8 @@ class Exercise:
             written = getattr(getattr(function, "__code__", None), "co_names", ())
             if written and all(one.error is None for one in attempts):
                 return Report("wrong", f"✗ {self.name}: {NO_VALUE}")
-            return Report("not solved yet", f"○ {self.name}: not solved yet. {RUN_AGAIN}")
+            again = "Replace the ... by your own code, and run this cell again."
+            return Report("not solved yet", f"○ {self.name}: not solved yet. {again}")
         wrong = [one for one in attempts if one.problem]
         if not wrong:
             return Report("solved", f"✓ {self.name}: right on all {len(attempts)} cases.")
@@ -210,7 +210,11 @@ class Exercise:
     def _case_lines(self, shown: Attempt, function: Callable) -> list[str]:
         rows = [("", call_text(self.name, shown.arguments))]
         if shown.error:
-            rows.append(("error", shown.problem + _place(shown.error, function)))
+            filename = getattr(getattr(function, "__code__", None), "co_filename", None)
+            frames = traceback.extract_tb(shown.error.__traceback__)  # where in the learner's code
+            own = [f.line for f in frames if f.filename == filename]
+            place = f"\nin the line: {own[-1]}" if own and own[-1] else ""
+            rows.append(("error", shown.problem + place))
         else:
             rows.append(("yours", show(shown.answer)))
         rows.append(("possible" if self.judge else "expected", show(shown.expected)))
@@ -238,13 +242,6 @@ class Exercise:
 def _labelled(label: str, text: str) -> str:
     """A label and a text, the lines of which stand below each other."""
     return label + text.replace("\n", "\n" + " " * len(label))
-
-
-def _place(error: Exception, function: Callable) -> str:
-    """Where in the learner's own code an error came up, if that can be told."""
-    filename = getattr(getattr(function, "__code__", None), "co_filename", None)
-    own = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == filename]
-    return f"\nin the line: {own[-1].line}" if own and own[-1].line else ""
 
 
 # Values: made plain, compared, and written out.

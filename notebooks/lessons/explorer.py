@@ -19,19 +19,13 @@ from torch import Tensor
 
 from itekit.alpha import Renaming
 from itekit.model import Transformer, rotate
-from itekit.plots import embedding_matrix, light_rows
-from itekit.tasks.verdicts import (
-    CORRECT,
-    EXACT,
-    INCORRECT,
-    INVALID,
-    SOLVED,
-    TIME_OUT,
-    VACUOUS,
-)
+from itekit.plots import COLOURS, GREY, embedding_matrix, formula_tree, light_rows, style
+from itekit.plots.show import WIDEST, compact
+from itekit.plots.trees import shaded_labels
+from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID, SOLVED, TIME_OUT, VACUOUS
 from itekit.vocabulary import Vocabulary
 from lessons.copies import Copy
-from lessons.figures import attention_heatmap, attention_tree, renaming_groups
+from lessons.figures import attention_heatmap, slider
 from lessons.panels import Panel, button, error_html, look, typed
 from lessons.subjects import (
     TASKS,
@@ -50,6 +44,10 @@ from lessons.subjects import (
 from lessons.tables import html_table
 
 DRAWS, TRIES = 10, 10
+MOST_ROWS, LONGEST = 16, 30  # of different answers; characters of one that stand beside its row
+KINDS = {"right": (COLOURS[0], "circle"), "wrong": (COLOURS[1], "x")}  # of a mark
+KINDS |= {"vacuous": (COLOURS[3], "diamond-open"), "not checked": (COLOURS[4], "circle-open")}
+KINDS["invalid"] = GREY, "square-open"
 MEAN = "mean"  # over all layers or heads; None would leave the menu blank
 CHECKERS = {"ltl": "Spot", "propositional": "py-aiger"}
 WITHOUT_LABEL = {
@@ -169,14 +167,39 @@ def rows_figure(question: Question) -> go.Figure:
 def groups_figure(
     question: Question, renamings: Sequence[Renaming], groups: Groups, judge: Judge
 ) -> go.Figure:
-    """The answers so far under many renamings, grouped by what they undo to."""
-    subject, rows = question.subject, []
-    used = subject.used(question.problem)
-    for answer, numbers in groups.sorted():
+    """The answers so far under many renamings, grouped by what they undo to.
+
+    A row is one of the different answers, and a mark in it a renaming that gave it, so a single row
+    is alpha-covariance 1. Shape and colour of a mark say what the answer is. Those after the first
+    15 share a row.
+    """
+    subject, found = question.subject, groups.sorted()
+    used, last = subject.used(question.problem), min(len(found), MOST_ROWS) - 1
+    names = [answer or "(empty)" for answer, _ in found[: last + 1]]
+    if len(found) > MOST_ROWS:
+        names[-1] = f"{len(found) - MOST_ROWS + 1} other answers"
+    filled, marks = [0] * len(names), {}  # marks: kind -> (x, row, what the pointer shows)
+    for place, (answer, numbers) in enumerate(found):
         _, kind = WORDS[judge.verdict(subject.task, question.problem, answer)]
-        pairs = [" ".join(arrows(renamings[number], used, "→")) for number in numbers]
-        rows.append((answer, kind, pairs))
-    return renaming_groups(rows, title=groups_line(groups))
+        row = min(place, last)
+        for number in numbers:
+            filled[row] += 1
+            text = f"{' '.join(arrows(renamings[number], used, '→'))}<br>undone: {answer}"
+            marks.setdefault(kind, []).append((filled[row], row, text))
+    widest, figure = max(filled), go.Figure()
+    for kind, places in marks.items():
+        (colour, symbol), (x, y, texts) = KINDS[kind], zip(*places, strict=True)
+        marker = {"color": colour, "symbol": symbol, "size": max(4, min(13, 520 / widest))}
+        shown = {"hovertext": texts, "hoverinfo": "text", "showlegend": True}
+        figure.add_scatter(x=x, y=y, mode="markers", name=kind, marker=marker, **shown)
+    step = 1 if widest < 10 else None  # no tick between two whole numbers
+    figure.update_xaxes(title_text="renamings", range=[0, widest + 1], dtick=step)
+    short = [name if len(name) <= LONGEST else name[: LONGEST - 1] + "…" for name in names]
+    ticks = {"tickvals": [*range(len(names))], "ticktext": short, "tickfont_family": "monospace"}
+    figure.update_yaxes(range=[len(names) - 0.4, -0.6], showgrid=False, ticks="", **ticks)
+    legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
+    size = {"width": 800, "height": 170 + 26 * len(names), "margin_t": 90}
+    return style(figure, title=groups_line(groups), **size, legend=legend)
 
 
 def groups_line(groups: Groups) -> str:
@@ -221,8 +244,9 @@ def attention_figure(
 ) -> go.Figure:
     """Cross-attention of the answer on the problem: over a formula's tree, unless `table`.
 
+    A slider below the tree goes through the tokens of the answer; it works without a kernel too.
     `layer` and `head` are counted from 0; None: the mean over all. ValueError: the network cannot
-    read the problem.
+    read the problem, or the tree is too large to be drawn.
     """
     subject, asked = question.subject, question.asked
     if missing := subject.unreadable(asked):
@@ -235,7 +259,25 @@ def attention_figure(
     tree, targets = subject.tree(asked), [*question.answer, "end"]
     if tree is None or table:
         return attention_heatmap(weights, targets, [*asked, "end"])
-    return attention_tree(weights, targets, *tree)
+    (labels, paths), steps = tree, []
+    nodes, ends = compact(weights[:, :-1]), weights[:, -1]  # the end token has no node
+    top = float(nodes.max()) or 1.0
+    for number, (target, shade, end) in enumerate(zip(targets, nodes, ends, strict=True)):
+        title = f"Token {number + 1} of {len(targets)} of the answer: “{target}”"
+        change = {
+            "marker.color": [shade.tolist()],
+            "textfont.color": [shaded_labels(shade, top)],
+            "hovertext": [[f"{name}: {s:.3g}" for name, s in zip(labels, shade, strict=True)]],
+        }
+        changes = {"title.text": f"{title}, {end:.0%} of its attention on the end"}
+        step = {"method": "update", "label": target, "value": str(number)}
+        steps.append(step | {"args": [change, changes, [1]]})  # of trace 1, the nodes
+    figure = formula_tree(labels, paths, weights=nodes[0], title=steps[0]["args"][1]["title.text"])
+    figure.data[1].textfont.color = shaded_labels(nodes[0], top)
+    below = slider(steps, "token of the answer: ", 30) | {"ticklen": 4}
+    width = max(figure.layout.width, min(WIDEST, 180 + 26 * len(steps)))
+    figure.update_layout(width=width, height=figure.layout.height + 90, margin_b=110)
+    return figure.update_layout(coloraxis_cmax=top, sliders=[below])
 
 
 # The panel

@@ -1,13 +1,14 @@
-"""Drawings that one lesson needs: search and correlations (06), times (07), explorer.
+"""Drawings of lessons: search and correlations (06), times (07), attention (04 and the explorer).
 
 Paper, appendix "Hyperparameter Search", figure "Scaling behavior of the trace generation using
-spot", section "Alpha-Covariance".
+spot".
 
 Shape letters: N rows, M columns; T tokens of an answer, S tokens of a problem.
 """
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from itekit.plots.show import (
     AMOUNTS,
     BELOW,
     COLOURS,
-    GREY,
     PLAIN,
     WIDEST,
     colour_bar,
@@ -29,7 +29,7 @@ from itekit.plots.show import (
     style,
     subplots,
 )
-from itekit.plots.trees import SHADES, Path, formula_tree, shaded_labels
+from itekit.plots.trees import SHADES
 
 
 def slider(steps: Sequence[Mapping], name: str, below: int, first: int = 0) -> dict:
@@ -68,13 +68,28 @@ def search_scatter(records: Sequence[Record], *, paper: Sequence[Record] = ()) -
     shared = {"shared_xaxes": "all", "shared_yaxes": "all"}
     figure, places = subplots(panels, columns, **shared, **spacing)
     for panel, place in zip(panels, places, strict=True):
-        for of_paper, some in ((True, paper), (False, records)):
-            here = [record for record in some if features_text(record) == panel]
-            for number, method in enumerate(methods):
-                own = [record for record in here if record["method"] == method]
-                apart = APART ** (number - (len(methods) - 1) / 2)
-                for trace in _points(own, method, apart, number, of_paper) if own else ():
-                    figure.add_trace(trace, **place)
+        for of_paper, (number, method) in product((True, False), enumerate(methods)):
+            some = paper if of_paper else records
+            own = [r for r in some if r["method"] == method and features_text(r) == panel]
+            if not own:
+                continue
+            own.sort(key=lambda r: (r["d_beta"], r["edit_distance"]))
+            counts, y = ([r[key] for r in own] for key in ("d_beta", "edit_distance"))
+            x = [d_beta * APART ** (number - (len(methods) - 1) / 2) for d_beta in counts]
+            name, (colour, symbol, _) = method.replace("_", " "), look(number)
+            name, marker = name + " (paper)" * of_paper, {"color": colour, "size": 9}
+            shared = {"name": name, "legendgroup": name, "showlegend": False, **place}
+            if of_paper:
+                marker |= {"symbol": f"{symbol}-open"}
+            else:
+                marker |= {"symbol": symbol, "opacity": 0.85}
+                best = dict(zip(x[::-1], y[::-1], strict=True))  # of each d_beta
+                ways, line = sorted(best), {"color": colour, "width": 1.5}
+                line = {"mode": "lines", "line": line, "hoverinfo": "skip"}
+                figure.add_scatter(x=ways, y=[best[d] for d in ways], **line, **shared)
+            said = {"hovertemplate": f"{name}, d_beta %{{customdata}}: %{{y:.2f}}<extra></extra>"}
+            said |= {"customdata": counts, "legendrank": 1000 + of_paper}
+            figure.add_scatter(x=x, y=y, mode="markers", marker=marker, **said, **shared)
     for place in places[-columns:]:  # the lowest one of each column
         figure.update_xaxes(title_text="d_beta", showticklabels=True, **place)
     in_legend(trace for trace in figure.data if trace.mode == "markers")
@@ -88,41 +103,12 @@ def search_scatter(records: Sequence[Record], *, paper: Sequence[Record] = ()) -
     return style(figure, **size, legend=BELOW | {"entrywidth": 220})
 
 
-def _points(
-    own: list[Record], method: str, apart: float, number: int, of_paper: bool
-) -> list[go.Scatter]:
-    """A method's runs as points; ours with a line through the best one of each d_beta."""
-    name, (colour, symbol, _) = method.replace("_", " ") + " (paper)" * of_paper, look(number)
-    marker = {"color": colour, "symbol": symbol, "size": 9, "opacity": 0.85}
-    if of_paper:
-        marker |= {"symbol": f"{symbol}-open", "opacity": None}
-    else:
-        own = sorted(own, key=lambda r: (r["d_beta"], r["edit_distance"]))
-    shared = {"name": name, "legendgroup": name, "showlegend": False}
-    points = go.Scatter(
-        x=[record["d_beta"] * apart for record in own],
-        y=[record["edit_distance"] for record in own],
-        customdata=[record["d_beta"] for record in own],
-        mode="markers",
-        marker=marker,
-        legendrank=1000 + of_paper,
-        hovertemplate=f"{name}, d_beta %{{customdata}}: %{{y:.2f}}<extra></extra>",
-        **shared,
-    )
-    if of_paper:
-        return [points]
-    best = {record["d_beta"]: record["edit_distance"] for record in reversed(own)}
-    x, y = zip(*sorted(best.items()), strict=True)
-    line = {"mode": "lines", "line": {"color": colour, "width": 1.5}, "hoverinfo": "skip"}
-    return [go.Scatter(x=[d_beta * apart for d_beta in x], y=y, **line, **shared), points]
-
-
 def correlation_bars(
     correlations: Mapping[str, tuple[float, float]], *, paper: Mapping[str, float], title: str = ""
 ) -> go.Figure:
     """A bar for each factor: {factor: (r, p)}; hatched where p is 0.05 or more.
 
-    The paper's coefficients by factor are diamonds.
+    The coefficients that the paper prints, by factor, are diamonds.
     """
     figure = go.Figure()
     hatched = {"shape": "/", "fgcolor": COLOURS[0], "bgcolor": "white", "size": 7, "solidity": 0.25}
@@ -134,7 +120,7 @@ def correlation_bars(
             y=list(some),
             customdata=[p for _, p in some.values()],
             orientation="h",
-            name=f"ours, p {sign} {SIGNIFICANT}",
+            name=f"bar: p {sign} {SIGNIFICANT}",
             visible=bool(some),
             marker=marker if sure else marker | {"pattern": hatched},
             hovertemplate="%{y}: r %{x:.3f}, p %{customdata:.2g}<extra></extra>",
@@ -145,7 +131,7 @@ def correlation_bars(
         y=list(paper),
         mode="markers",
         marker={"symbol": "diamond", "size": 12, "color": COLOURS[1], "line": line},
-        name="paper",
+        name="as the paper prints it, of 277 models",
         hovertemplate="%{y}: r %{x:.2f} (paper)<extra></extra>",
     )
     for name, (r, p) in correlations.items():
@@ -166,13 +152,6 @@ def correlation_bars(
 # solving times (07)
 
 
-def relative_text(value: float) -> str:
-    """A relative time in at most four characters; nothing for NaN."""
-    if np.isnan(value):
-        return ""
-    return f"{value / 1000:.0f}k" if value >= 9950 else f"{value:.{int(value < 9.95)}f}"
-
-
 def solving_time_heatmaps(
     panels: Mapping[str, tuple], lengths: Sequence[int], counts: Sequence[int], *, limit: float
 ) -> go.Figure:
@@ -184,13 +163,18 @@ def solving_time_heatmaps(
         lengths, counts: of the columns and the rows.
         limit: seconds after which a formula was given up.
     """
+
+    def short(value: float) -> str:  # in at most four characters
+        thousands = f"{value / 1000:.0f}k"
+        return thousands if value >= 9950 else f"{value:.{int(value < 9.95)}f}".replace("nan", "")
+
     grids = np.array(list(panels.values()), float)  # [methods, 2, N, M]
     fastest, places = np.nanmin(grids[:, 0]), {"horizontal_spacing": 0.05, "shared_yaxes": True}
     figure = make_subplots(1, len(grids), subplot_titles=list(panels), **places)
     for column, (seconds, shares) in enumerate(grids, 1):
         late = np.isnan(seconds) & ~np.isnan(shares)
         times = np.where(late, limit, seconds)
-        text = np.vectorize(relative_text, otypes=[object])(times / fastest)
+        text = np.array([list(map(short, row)) for row in (times / fastest).tolist()], object)
         words = [
             f"median {'above ' if past else ''}{1000 * time:.3g} ms, {share:.0%} time-outs"
             for time, share, past in zip(times.flat, shares.flat, late.flat, strict=True)
@@ -221,81 +205,7 @@ def solving_time_heatmaps(
     return style(figure, **size, margin_t=45, coloraxis=colours(AMOUNTS, 0, top, bar))
 
 
-# the explorer
-
-MOST_ROWS = 16
-LONGEST = 30  # characters of an answer that are written beside its row
-KINDS = {"right": (COLOURS[0], "circle"), "wrong": (COLOURS[1], "x")}
-KINDS["invalid"] = GREY, "square-open"
-
-
-def renaming_groups(groups: Sequence[tuple[str, str, Sequence[str]]], *, title: str) -> go.Figure:
-    """The answers to one problem under many renamings, grouped by what they undo to.
-
-    A row is one of the different answers, and a mark in it a renaming that gave it, so a single row
-    is alpha-covariance 1. `groups` holds for each answer what it is, which its marks' shape and
-    colour say, and a text for each renaming. Those after the first 15 share a row.
-    """
-    last = min(len(groups), MOST_ROWS) - 1
-    names = [answer or "(empty)" for answer, _, _ in groups[: last + 1]]
-    if len(groups) > MOST_ROWS:
-        names[-1] = f"{len(groups) - MOST_ROWS + 1} other answers"
-    filled, marks = [0] * len(names), {}  # marks: kind -> (x, row, what the pointer shows)
-    for number, (answer, kind, texts) in enumerate(groups):
-        row = min(number, last)
-        for text in texts:
-            filled[row] += 1
-            marks.setdefault(kind, []).append((filled[row], row, f"{text}<br>undone: {answer}"))
-    widest, figure = max(filled), go.Figure()
-    for number, (kind, places) in enumerate(marks.items()):
-        other = look(number + 2)[0], look(number)[1] + "-open"
-        colour, symbol = KINDS.get(kind, other)
-        x, y, texts = zip(*places, strict=True)
-        marker = {"color": colour, "symbol": symbol, "size": max(4, min(13, 520 / widest))}
-        shown = {"hovertext": texts, "hoverinfo": "text", "showlegend": True}
-        figure.add_scatter(x=x, y=y, mode="markers", name=kind, marker=marker, **shown)
-    step = 1 if widest < 10 else None  # no tick between two whole numbers
-    figure.update_xaxes(title_text="renamings", range=[0, widest + 1], dtick=step)
-    short = [name if len(name) <= LONGEST else name[: LONGEST - 1] + "…" for name in names]
-    ticks = {"tickvals": [*range(len(names))], "ticktext": short, "tickfont_family": "monospace"}
-    figure.update_yaxes(range=[len(names) - 0.4, -0.6], showgrid=False, ticks="", **ticks)
-    legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
-    size = {"width": 800, "height": 170 + 26 * len(names)}
-    return style(figure, title=title, **size, legend=legend, margin_t=90 if title else 50)
-
-
-def attention_tree(
-    weights: Any, targets: Sequence[str], labels: Sequence[str], paths: Sequence[Path]
-) -> go.Figure:
-    """The tree of a formula, shaded by what a token of the answer pays attention to.
-
-    A slider below goes through the tokens of the answer; it works without a kernel too.
-
-    Args:
-        weights: [T, S]: of the nodes in prefix order, then of the end token, which has no node.
-        targets: what each token of the answer is called.
-        labels, paths: of the nodes, as for `itekit.plots.formula_tree`, which may raise ValueError.
-    """
-    table, nodes = np.asarray(weights, float), len(paths)
-    shades, top = compact(table[:, :nodes]), float(table[:, :nodes].max()) or 1.0
-    steps = []
-    for number, (target, row, shade) in enumerate(zip(targets, table, shades, strict=True)):
-        end = f", {row[nodes:].sum():.0%} of its attention on the end" * (len(row) > nodes)
-        title = f"Token {number + 1} of {len(targets)} of the answer: “{target}”{end}"
-        change = {
-            "marker.color": [shade.tolist()],
-            "textfont.color": [shaded_labels(shade, top)],
-            "hovertext": [[f"{name}: {s:.3g}" for name, s in zip(labels, shade, strict=True)]],
-        }
-        changes = [change, {"title.text": title}, [1]]  # of trace 1, the nodes
-        steps.append({"method": "update", "label": target, "value": str(number), "args": changes})
-    title = steps[0]["args"][1]["title.text"]
-    figure = formula_tree(labels, paths, weights=table[0, :nodes], title=title)
-    figure.data[1].textfont.color = shaded_labels(table[0, :nodes], top)
-    below = slider(steps, "token of the answer: ", 30) | {"ticklen": 4}
-    figure.update_layout(coloraxis_cmax=top, sliders=[below], margin_b=110)
-    width = max(figure.layout.width, min(WIDEST, 180 + 26 * len(steps)))
-    return figure.update_layout(width=width, height=figure.layout.height + 90)
+# attention
 
 
 def attention_heatmap(weights: Any, targets: Sequence[str], sources: Sequence[str]) -> go.Figure:

@@ -69,8 +69,9 @@ def _vector(rng):
 
 check_integer_of = Exercise("integer_of", _integer_of, many(40, _vector))
 check_integer_of.mistakes = {
-    _base_three: "the digits are read right, but the integers step over the zero vector: beyond "
-    "its place each vector has an integer that is one smaller.",
+    lambda vector: sum((x + 1) * 3**k for k, x in enumerate(vector[::-1])): "the digits are read "
+    "right, but the integers step over the zero vector: beyond its place each vector has an "
+    "integer that is one smaller.",
     lambda vector: _integer_of(vector[::-1]): "the first component is the most significant digit.",
 }
 

@@ -11,17 +11,17 @@ import torch
 from torch.nn.functional import cosine_similarity, cross_entropy, normalize
 
 from itekit.data import CopyingStream
-from itekit.evaluation import GridEvaluation
 from itekit.experiments import experiment
 from itekit.losses import AdaCos
 from itekit.plots import COLOURS, DASHES, GREY, style
 from itekit.plots.show import BELOW, WIDEST, subplots
 from itekit.random_vectors import seeded
+from itekit.redraw import Copier
 from itekit.tasks.copying import strings_with_unique
 from itekit.training import Network, adamw, learning_rate
 from lessons.copies import copies
 from lessons.exercises import Exercise, many, random_tensor
-from lessons.panels import Panel, small_panel
+from lessons.panels import Panel, look, small_panel
 
 CLASSES = 33  # of the push: a target and 32 others, at cosine 0
 TOKENS = 100
@@ -67,13 +67,11 @@ def middle_panel(lost: int = 30) -> Panel:
         told = f"<p>{middle} {where:.0f}°, counted as {counted:.0f}°: scale {s:.1f}</p>"
         return told, push_figure({f"s = {s:.1f}": s}, angles, where), f"The push at scale {s:.1f}"
 
-    wide = {"style": {"description_width": "8em"}}
-    follow = {"options": ("median", "mean"), "description": "scale follows", **wide}
     return small_panel(
         work,
-        widgets.IntSlider(lost, 0, TOKENS, description="lost tokens", **wide),
-        widgets.ToggleButtons(**follow),
-        widgets.Checkbox(True, description="count at most 45°", **wide),
+        widgets.IntSlider(lost, 0, TOKENS, **look("lost tokens", None, "8em")),
+        widgets.ToggleButtons(options=("median", "mean"), **look("scale follows", None, "8em")),
+        widgets.Checkbox(True, **look("count at most 45°", None, "8em")),
     )
 
 
@@ -106,18 +104,12 @@ def short_run(
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         s = network.loss.scale.item() if adacos else 1.0
-        cosines = logits.detach().gather(1, targets[:, None])
-        angles = cosines.clamp(-1, 1).acos().rad2deg()
-        records.append(
-            {
-                "scale": s,
-                "loss": loss.item(),
-                "p": (s * logits.detach()).softmax(dim=1).gather(1, targets[:, None]).mean().item(),
-                "accuracy": (logits.argmax(dim=1) == targets).float().mean().item(),
-                "median": angles.median().item(),
-                "mean": angles.mean().item(),
-            }
-        )
+        logits = logits.detach()
+        angles = logits.gather(1, targets[:, None]).clamp(-1, 1).acos().rad2deg()
+        found = {"scale": s, "loss": loss.item()}
+        found["p"] = (s * logits).softmax(dim=1).gather(1, targets[:, None]).mean().item()
+        found["accuracy"] = (logits.argmax(dim=1) == targets).float().mean().item()
+        records.append(found | {"median": angles.median().item(), "mean": angles.mean().item()})
         if step == steps // 3 - 1:
             early = copy.deepcopy(network).train(False)
     return network.train(False), records, early
@@ -145,7 +137,7 @@ def print_mistakes(network: Network, count: int = 64) -> None:
     strings = strings_with_unique(count, 10, 10, np.random.default_rng(99))
     letters = vocabulary.interchangeable[0]
     texts = ["".join(letters[i] for i in row) for row in strings]
-    U = GridEvaluation(network, progress=False).matrix(0)
+    U = Copier(network).U
     cosines, made = (U @ U.T).numpy().round(2) + 0.0, Counter()
     for one in copies(network, texts):
         if len(one.answer) == len(one.source):  # no letter left out, so that places match

@@ -126,9 +126,7 @@ check_rope_halves.mistakes = {
     _rope: "neighbouring columns are turned together, as in part 4. Here column j goes with column "
     "j + d/2.",
     lambda x, base: _rope_halves(x, base, sign=-1): "the pairs turn the other way round.",
-    lambda x, base: _rope_halves(
-        x, base**0.5
-    ): "pair j turns by p times b^(-2j/d). A 2 is missing.",
+    lambda x, b: _rope_halves(x, b**0.5): "pair j turns by p times b^(-2j/d). A 2 is missing.",
     lambda x, base: _rope_halves(x, 1 / base): "later pairs turn faster. They should be slower.",
     lambda x, base: _rope_halves(x, base, start=1): "the first row, at position 0, does not turn.",
     lambda x, base: _rope_halves(x, base)[:, _halves_to_neighbours(x.shape[1])]: "the columns have "

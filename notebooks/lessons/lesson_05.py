@@ -14,7 +14,7 @@ from itekit.experiments import from_json
 from itekit.network import Network
 from itekit.plots import COLOURS, edit_distance_heatmaps, show, style
 from itekit.plots.show import BELOW, WIDEST
-from itekit.results import markdown_table, our_value, paper_value
+from itekit.results import markdown_table, our_value, paper_figures, paper_value
 from lessons.copies import copies
 from lessons.exercises import Exercise, many, random_tensor
 from lessons.figures import slider
@@ -54,11 +54,8 @@ def grid_table(results: Mapping[str, dict]) -> Markdown:
     """Mean edit distances: the corners of the grid, the grid, and the paper's."""
     rows = []
     for name, one in results.items():
-        try:
-            theirs = f"{paper_value(name):.2f}"
-        except ValueError:  # the paper has no such run
-            theirs = "–"
         ours = (f"{x:.2f}" for x in (*corners(one), our_value(one)))
+        theirs = f"{paper_value(name):.2f}" if name in paper_figures() else "–"
         rows.append([variant(name), *ours, theirs])
     return Markdown(markdown_table(("run", *CORNERS, "ours", "the paper's best"), rows))
 
@@ -103,16 +100,12 @@ def _edited(rng, string):
     return string
 
 
-def _string(rng):
-    return "".join(rng.choices("abcd", k=rng.randint(1, 5)))
-
-
 def _mean(distance, strings, copies):
     return sum(map(distance, strings, copies)) / len(strings)
 
 
 def _strings_and_copies(rng):
-    strings = [_string(rng) for _ in range(rng.randint(1, 3))]
+    strings = ["".join(rng.choices("abcd", k=rng.randint(1, 5))) for _ in range(rng.randint(1, 3))]
     return strings, [_edited(rng, string) for string in strings]
 
 
@@ -130,8 +123,7 @@ check_cell_mean.mistakes = {
 
 
 def _two_strings(rng):
-    string = _string(rng)
-    return string, _edited(rng, string)
+    return tuple(side[0] for side in _strings_and_copies(rng))
 
 
 check_distance_with_swaps = Exercise(

@@ -28,10 +28,7 @@ def show_correlations(records: Sequence[Record], title: str, of: str = "edit_dis
     found, title = correlations(records, of), f"Correlation with the edit distance, {title}"
     alt = ", ".join(f"{f} {r:+.2f}, p {p:.2g}" for f, (r, p) in found.items())
     theirs = {factor: r for factor, r in printed().items() if factor in found}
-    figure = correlation_bars(found, paper=theirs, title=title)
-    figure.for_each_trace(lambda trace: trace.update(name=trace.name.replace("ours, ", "bar: ")))
-    figure.data[-1].name = "as the paper prints it, of 277 models"
-    show(figure, alt=f"{title}: {alt}.")
+    show(correlation_bars(found, paper=theirs, title=title), alt=f"{title}: {alt}.")
 
 
 def pairs_table(records: Sequence[Record], of: str = "edit_distance") -> Markdown:

@@ -1,10 +1,11 @@
 """Lesson 07: the rounds of a fixpoint, drawn and by hand; exercises on prefix text and lassos."""
 
 import math
+from functools import partial
 
 import ipywidgets as widgets
 
-from itekit.logic.formulas import Formula, parse_prefix
+from itekit.logic.formulas import fold
 from itekit.logic.infix import to_infix
 from itekit.logic.semantics import evaluate_ltl
 from itekit.plots import lasso_table, show
@@ -57,22 +58,17 @@ def rounds_panel(rounds, prefix, cycle) -> Panel:
     return small_panel(work, *rows[0], *rows[1], guess, rows=[*map(widgets.HBox, rows), guess])
 
 
-def _bracketed(formula: Formula) -> str:
-    parts = [_bracketed(operand) for operand in formula.operands]
-    if len(parts) == 2:
-        return f"({parts[0]} {formula.operator} {parts[1]})"
-    return (formula.operator + parts[0]) if parts else formula.tokens()[0]
-
-
-def _infix(text):
-    return _bracketed(parse_prefix(text))
+def _infix(token, *parts, form="({} {} {})"):
+    return form.format(parts[0], token, parts[1]) if len(parts) == 2 else token + "".join(parts)
 
 
 check_infix = Exercise(
-    "infix", _infix, many(50, lambda rng: (random_formula(rng, rng.randint(1, 9)),))
+    "infix",
+    lambda text: fold(text, _infix),
+    many(50, lambda rng: (random_formula(rng, rng.randint(1, 9)),)),
 )
 check_infix.mistakes = {
-    lambda text: "".join(c for c in _infix(text) if c not in "()"): "the brackets are missing: "
+    lambda text: fold(text, partial(_infix, form="{} {} {}")): "the brackets are missing: "
     "a U b & c could be read in two ways.",
 }
 check_infix.signs = {
@@ -91,21 +87,18 @@ def _fixpoint(f, g, after, greatest=True, until=False):
     return found
 
 
-def _lasso(rng):
-    """The successors of the times of a random lasso."""
-    length = rng.randint(1, 5)
-    return [*range(1, length), rng.randrange(length)]
-
-
-def _times_of_f(rng):
-    after = _lasso(rng)
-    return {time for time in range(len(after)) if rng.random() < 0.8}, after
+def _lasso(rng, *shares):
+    """For each share a set of so many times of a random lasso; the successors of all times."""
+    after = [*range(1, length := rng.randint(1, 5)), rng.randrange(length)]
+    return *({time for time in range(length) if rng.random() < share} for share in shares), after
 
 
 LASSOS = ({0, 1, 3, 4}, [1, 2, 3, 4, 3]), ({1, 2}, [1, 2, 0]), ({2}, [1, 2, 1])
 
 check_globally = Exercise(
-    "globally", lambda f, after: _fixpoint(set(), f, after), many(50, _times_of_f, *LASSOS)
+    "globally",
+    lambda f, after: _fixpoint(set(), f, after),
+    many(50, lambda rng: _lasso(rng, 0.8), *LASSOS),
 )
 check_globally.mistakes = {
     lambda f, after: set(f): "that says where f holds now. G f asks for it at all later times.",
@@ -118,14 +111,10 @@ check_globally.mistakes = {
 }
 
 
-def _times_of_both(rng):
-    after = _lasso(rng)
-    f, g = ({time for time in range(len(after)) if rng.random() < 0.6} for _ in "fg")
-    return f, g, after
-
-
 check_release = Exercise(
-    "release", _fixpoint, many(60, _times_of_both, (set(), {0}, [0]), ({0}, {0}, [1, 1]))
+    "release",
+    _fixpoint,
+    many(60, lambda rng: _lasso(rng, 0.6, 0.6), (set(), {0}, [0]), ({0}, {0}, [1, 1])),
 )
 check_release.mistakes = {
     lambda *a: _fixpoint(*a, greatest=False, until=True): "that is f U g. In f R g it is g that "
@@ -152,11 +141,6 @@ def _allows(steps, loop, prefix, cycle, count=None):
     return _all_allowed(_times(steps, loop, count), _times(prefix, cycle, count))
 
 
-def _closed_world(steps, loop, prefix, cycle):
-    exact = ([{n: s.get(n, False) for n in "ab"} for s in part] for part in (steps, loop))
-    return _allows(*exact, prefix, cycle)
-
-
 def _random_steps(rng, least):
     count = rng.randint(least, 2)
     return [{n: rng.random() < 0.5 for n in "ab" if rng.random() < 0.4} for _ in range(count)]
@@ -180,5 +164,7 @@ check_allows.mistakes = {
     "different lengths. Go on until both are back where they were together.",
     lambda s, o, p, c: _all_allowed(s + o, p + c): "zip stops at the end of the shorter one, but "
     "neither ends: both cycles go on.",
-    _closed_world: "what a step does not mention is free, and not false.",
+    lambda s, o, p, c: _allows(*([{"a": 0, "b": 0} | x for x in y] for y in (s, o)), p, c): (
+        "what a step does not mention is free, and not false."
+    ),
 }

@@ -32,6 +32,11 @@ def solver(network: Network) -> Solver:
     return Solver(network, 0, network.experiment.vocabulary)
 
 
+def _marks(formula):
+    """The renaming that gives a formula marks for names, by first appearance."""
+    return Renaming(dict(zip(used_tokens(formula, NAMES), MARKS, strict=False)))
+
+
 def names_panel(networks: Mapping[str, Network], by_name: Callable, formula: str) -> Panel:
     """A formula over a, b and c, and an order of names for its propositions.
 
@@ -46,8 +51,7 @@ def names_panel(networks: Mapping[str, Network], by_name: Callable, formula: str
         if len(used) > len(NAMES) or max(map(len, used), default=0) > 1:
             raise ValueError(f"expected up to {len(NAMES)} names of one letter each")
         formula = Renaming(dict(zip(used, order, strict=False)))(to_prefix(tree))
-        marks = Renaming(dict(zip(used_tokens(formula, NAMES), MARKS, strict=False)))
-        label = solve(formula)
+        marks, label = _marks(formula), solve(formula)
         if label is None:
             raise ValueError("always true or always false: there is no label")
         head = "<b>with names</b>", "<b>without names</b>", "<b>says py-aiger</b>"
@@ -168,16 +172,13 @@ check_prime_implicants.mistakes = {
     "those of which no literal can be left out.",
     _shortest: "a minimal assignment need not be a shortest one: in a ∨ (b ∧ c) both a1 and b1c1 "
     "are minimal.",
-    lambda formula: (
-        {solve(formula) or ""} if _primes(formula) else set()
-    ): "that is one of them. Which "
-    "literals can be dropped hangs on where you start: try all partial assignments.",
+    lambda f: {solve(f) or ""} if _primes(f) else set(): "that is one of them. Which literals can "
+    "be dropped hangs on where you start: try all partial assignments.",
 }
 
 
 def _nameless(formula, label):
-    marks = Renaming(dict(zip(used_tokens(formula, NAMES), MARKS, strict=False)))
-    return marks.apply_pair(formula, label)
+    return _marks(formula).apply_pair(formula, label)
 
 
 def _at_best(pairs, seen=_nameless):
@@ -205,9 +206,8 @@ check_at_best = Exercise("at_best", _at_best, many(60, _problems, (EXAMPLE,)))
 check_at_best.mistakes = {
     lambda pairs: _at_best(pairs, lambda *pair: pair): "with names, no two formulas "
     "are the same question, and all labels can be matched. Without names, ^ab and ^bc are one.",
-    lambda pairs: _at_best(
-        pairs, lambda f, label: (_nameless(f, label)[0], label)
-    ): "the answer has no names either: rename the label as you rename its formula.",
+    lambda pairs: _at_best(pairs, lambda f, y: (_nameless(f, y)[0], y)): "the answer has no names "
+    "either: rename the label as you rename its formula.",
     lambda pairs: len({_nameless(*pair)[0] for pair in pairs}): "that counts the questions. A "
     "question may come several times with the same label, and then all of them can be matched.",
 }

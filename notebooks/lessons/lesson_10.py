@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from html import escape
+from itertools import chain
 
 import ipywidgets as widgets
 from scipy.stats import binomtest
@@ -62,8 +63,8 @@ def grid_rates(results: Mapping[str, dict | None]) -> dict[str, dict[str, Counts
 
 def ahead_by(first: str, second: str, seed: int) -> Difference:
     """By how much a run is ahead of another with more APs than in training, from their counts."""
-    both = (counts(shipped(name, seed=seed))["more"] for name in (first, second))
-    return newcombe(*(number for pair in both for number in pair))
+    one, other = (counts(shipped(name, seed=seed))["more"] for name in (first, second))
+    return newcombe(*one, *other)
 
 
 def tell_difference(first: dict | None, second: dict | None, row: str = "more") -> None:
@@ -120,14 +121,9 @@ def written_rates(runs: Runs, names: Iterable[str]) -> dict[str, dict[str, Count
 # Exercises
 
 
-def _cells(samples, correct):
-    rows = zip(samples, correct, strict=True)
-    return [(n, k) for ns, ks in rows for n, k in zip(ns, ks, strict=True)]
-
-
 def _over_cells(samples, correct, empty=()):
     """The mean rate of the cells; `empty`: those that a cell without problems counts as."""
-    cells = _cells(samples, correct)
+    cells = zip(chain(*samples), chain(*correct), strict=True)
     rates = [rate for n, k in cells for rate in ([k / n] if n else empty)]
     return sum(rates) / len(rates)
 
@@ -156,7 +152,7 @@ check_means.mistakes = {
 
 
 def _ceiling(samples, known):
-    return sum(map(sum, samples[:known])) / sum(map(sum, samples))
+    return _over_problems(samples, samples[:known])
 
 
 def _samples(rng):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import product
 
+import numpy as np
 import plotly.graph_objects as go
 from IPython.display import Markdown
 from plotly.subplots import make_subplots
@@ -32,37 +33,31 @@ def falls_table(runs: Runs, methods: Sequence[str]) -> Markdown:
             ours = our_rate(before, column), our_rate(after, column)
             for rates in ours, [paper_cell(name, column) for name in names]:
                 cells.append(" → ".join("–" if r is None else format(r, form) for r in rates))
-        change = [
-            100 * points for points in newcombe(*counts(after)["test"], *counts(before)["test"])
-        ]
-        cells.insert(1, "{:+.1f} ({:+.1f} to {:+.1f})".format(*change).replace("-", "−"))
+        change = np.array(newcombe(*counts(after)["test"], *counts(before)["test"]))
+        cells.insert(1, "{:+.1f} ({:+.1f} to {:+.1f})".format(*100 * change).replace("-", "−"))
         rows.append([names[0], *cells])
     head = "right answers", "change in points", "the paper's", "alpha-covariance", "the paper's"
     return Markdown(markdown_table(("drawn → perturbed", *head), rows))
 
 
-def bars(counts: Sequence[tuple[float, int]]) -> dict:
-    """What a trace of bars shows, a bar for (k of n): rates and Wilson's intervals of 95 %."""
-    rates, ends = [k / n for k, n in counts], [wilson(k, n) for k, n in counts]
-    above = [high - rate for (_, high), rate in zip(ends, rates, strict=True)]
-    below = [rate - low for (low, _), rate in zip(ends, rates, strict=True)]
-    return {"y": rates, "text": [f"{rate:.0%}" for rate in rates], "above": above, "below": below}
+def _bar(names: Sequence[str], counts: Sequence[tuple[float, int]]) -> go.Bar:
+    """A bar for each (k of n) in the colour of the method, with Wilson's interval of 95 %.
 
-
-def _bar(names: Sequence[str], shown: Mapping) -> go.Bar:
-    """Bars in the colours of the methods; those trained on data as drawn are open."""
+    Those trained on data as drawn are open. Where n is 0, k is a rate without an interval.
+    """
     kinds, methods = zip(*(name.split("/") for name in names), strict=True)
     colours = [look(METHODS.index(method))[0] for method in methods]
     inside = [c if "-" in kind else "white" for kind, c in zip(kinds, colours, strict=True)]
     text = ["white" if "-" in kind else "#222222" for kind in kinds]
-    words = [
-        f"{m}<br>{k.partition('-')[2] or 'as drawn'}" for k, m in zip(kinds, methods, strict=True)
-    ]
-    ends = {"array": shown.get("above"), "arrayminus": shown.get("below")}
-    return go.Bar(x=words, y=shown["y"], text=shown["text"], showlegend=False,
-                  marker={"color": inside, "line": {"color": colours, "width": 3}},
-                  insidetextanchor="start", textposition="inside", insidetextfont={"color": text},
-                  textangle=0, error_y=ends if "above" in shown else None)  # fmt: skip
+    data = [kind.partition("-")[2] or "as drawn" for kind in kinds]
+    rates = np.array([k / (n or 1) for k, n in counts])
+    low, high = np.transpose([wilson(k, n) if n else (k, k) for k, n in counts])
+    ends = {"array": high - rates, "arrayminus": rates - low, "visible": counts[0][1] > 0}
+    said = {"text": [f"{rate:.0%}" for rate in rates], "insidetextfont": {"color": text}}
+    said |= {"insidetextanchor": "start", "textposition": "inside", "textangle": 0}
+    shape = {"marker": {"color": inside, "line": {"color": colours, "width": 3}}, **said}
+    words = list(map("{}<br>{}".format, methods, data))
+    return go.Bar(x=words, y=rates, error_y=ends, showlegend=False, **shape)
 
 
 def show_falls(runs: Runs) -> None:
@@ -72,12 +67,11 @@ def show_falls(runs: Runs) -> None:
     figure, told = make_subplots(2, 2, subplot_titles=titles, vertical_spacing=0.2), []
     for row, task in enumerate(TASKS, 1):
         names = [f"{task}/plain", *(f"{task}-perturbed/{method}" for method in methods)]
-        theirs = [paper_cell(name, "correct") for name in names]
-        paper = {"y": theirs, "text": [f"{rate:.0%}" for rate in theirs]}
-        ours = bars([counts(runs.results(name)[name])["test"] for name in names])
+        ours = [counts(one)["test"] for one in runs.results(*names).values()]
+        paper = [(paper_cell(name, "correct"), 0) for name in names]
         for column, shown in enumerate((ours, paper), 1):
-            figure.add_trace(_bar(names, shown), row=row, col=column)
-            told.append(f"{titles[2 * row + column - 3]}: {', '.join(shown['text'])}")
+            figure.add_trace(bars := _bar(names, shown), row=row, col=column)
+            told.append(f"{titles[2 * row + column - 3]}: {', '.join(bars.text)}")
     figure.update_yaxes(range=[0, 1.05], tickformat=".0%", dtick=0.25)
     figure.update_xaxes(tickfont_size=13)
     title = "Trained on perturbed data, tested on problems as drawn"
@@ -89,13 +83,12 @@ def show_falls(runs: Runs) -> None:
 def show_orders(counts: Mapping[str, Mapping[str, int]], n: int) -> None:
     """Show right answers of n test problems under names in each order, which a slider chooses."""
     steps, names = [], list(next(iter(counts.values())))
-    for order, found in counts.items():
-        shown = bars([(found[name], n) for name in names])
+    made = {order: _bar(names, [(k, n) for k in one.values()]) for order, one in counts.items()}
+    for order, bars in made.items():
         keys = ("y", "text", "error_y.array", "error_y.arrayminus")
-        args = {key: [value] for key, value in zip(keys, shown.values(), strict=True)}
+        args = {key: [list(bars[key])] for key in keys}
         steps.append({"method": "restyle", "label": ", ".join(order), "args": [args]})
-        if len(steps) == 1:
-            figure = go.Figure(_bar(names, shown))
+    figure = go.Figure(next(iter(made.values())))
     below = slider(steps, "the APs of the label first appear in the order ", 60)
     figure.update_yaxes(range=[0, 1], tickformat=".0%", dtick=0.25, title_text="right answers")
     style(figure, width=760, height=480, sliders=[below]).update_layout(margin_b=130)

@@ -104,21 +104,12 @@ def show_forms(
     show(figure, alt=f"{title}, {counts[0]} to {counts[-1]} forms: {'; '.join(spoken)}.")
 
 
-def _covariances(result: dict) -> tuple[str, str]:
-    """With the names of training, 3 APs; with more names, the mean over all numbers of APs."""
-    found = result["result"]
-    inside, beyond = found["alpha_covariance_training"], found["alpha_covariance"]
-    row = inside["by_propositions"].get("3")
-    few = _value_text(row["mean"], row["samples"]) if row and inside["vocabulary"] == 3 else "–"
-    if not beyond or beyond["vocabulary"] != 6:
-        return few, "–"
-    rows = beyond["by_propositions"].values()
-    mean = sum(row["mean"] for row in rows) / len(rows)
-    return few, _value_text(mean, sum(row["samples"] for row in rows))
-
-
-def _value_text(mean: float, count: int) -> str:
-    """A mean of values from 0 to 1, and Wilson's interval."""
+def _mean_text(found: dict | None, names: int, counts: str) -> str:
+    """Alpha-covariance with so many names, the mean over these numbers of APs, and its interval."""
+    there = found["by_propositions"].items() if found and found["vocabulary"] == names else ()
+    if not (rows := [row for n, row in there if n in counts]):
+        return "–"
+    mean, count = sum(row["mean"] for row in rows) / len(rows), sum(row["samples"] for row in rows)
     return "{:.3f} ({:.2f} to {:.2f})".format(mean, *wilson(mean * count, count))
 
 
@@ -129,7 +120,9 @@ def covariance_table(*names: str) -> Markdown:
         if one := shipped(name):
             correct, same = (paper_cell(name, key) for key in ("correct", "alpha-covariance-3"))
             paper = ["", ""] if correct is None else [f"{correct:.1%}", f"{same:.3f}"]
-            rows.append([name, f"{our_rate(one, 'correct'):.1%}", *_covariances(one), *paper])
+            inside, beyond = (one["result"][f"alpha_covariance{end}"] for end in ("_training", ""))
+            cells = _mean_text(inside, 3, "3"), _mean_text(beyond, 6, "123456")
+            rows.append([name, f"{our_rate(one, 'correct'):.1%}", *cells, *paper])
     head = "", "correct", "3 names", "6 names", "paper: correct", "paper: 5 names"
     return Markdown(markdown_table(head, rows))
 
@@ -188,9 +181,8 @@ check_covariance_of.mistakes = {
     "time: undoing takes the inverse.",
     lambda *a: 1 - len(set(_answers(*a))) / len(a[2]): "the equation has |U| - 1 over n - 1, so "
     "that one answer to all forms gives 1.",
-    lambda solver, formula, renamings: alpha_covariance(
-        [_undo(solver(formula), r) for r in renamings]
-    ): "the solver is asked about the formula as it is: rename the formula first.",
+    lambda f, x, r: alpha_covariance([_undo(f(x), one) for one in r]): "the solver is asked about "
+    "the formula as it is: rename the formula first.",
 }
 
 
@@ -207,10 +199,6 @@ check_possible_values.mistakes = {
 }
 
 
-def _literals(text):
-    return frozenset(zip(text[::2], text[1::2], strict=True))
-
-
 def _assignments(rng):
     names = [rng.sample("ab", rng.randint(1, 2)) for _ in range(rng.randint(2, 6))]
     return (["".join(n + rng.choice("01") for n in some) for some in names],)
@@ -218,7 +206,7 @@ def _assignments(rng):
 
 check_covariance_of_meaning = Exercise(
     "covariance_of_meaning",
-    lambda answers: alpha_covariance([sorted(_literals(answer)) for answer in answers]),
+    lambda answers: alpha_covariance([sorted(zip(a[::2], a[1::2], strict=True)) for a in answers]),
     many(40, _assignments, (["a1b0", "b0a1"],)),
 )
 check_covariance_of_meaning.mistakes = {

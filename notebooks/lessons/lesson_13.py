@@ -7,11 +7,9 @@ import plotly.graph_objects as go
 
 from itekit.data import PairStream, Problems
 from itekit.datasets.sets import read_set
-from itekit.efficiency import METHODS
 from itekit.experiments import LogicExperiment
-from itekit.plots import COLOURS, GREY, show, style
-from itekit.plots.lines import METHODS as COLOURED
-from itekit.plots.show import look
+from itekit.plots import COLOURS, GREY, runtime_figure, show, style
+from itekit.plots.lines import METHODS
 from lessons.exercises import Exercise, many
 from lessons.figures import slider
 
@@ -25,16 +23,11 @@ def formulas(made: LogicExperiment) -> tuple[Problems, PairStream]:
 
 def show_against_tokens(costs: Mapping, values: Mapping, title: str, unit: str) -> None:
     """A quantity of each method against the number of interchangeable tokens, both logarithmic."""
-    figure = go.Figure()
-    for name in METHODS:
-        colour, symbol, dash = look(COLOURED.index(name))
-        line, marker = {"color": colour, "dash": dash}, {"size": 9, "symbol": symbol}
-        figure.add_scatter(x=costs["sizes"], y=values[name], name=name, line=line, marker=marker)
-    figure.update_xaxes(type="log", dtick=1, title_text="interchangeable tokens")
-    figure.update_yaxes(type="log", dtick=1, title_text=unit, exponentformat="power")
+    lines = {name: (costs["sizes"], values[name]) for name in METHODS if name in values}
+    figure = runtime_figure(lines, title=title).update_traces(hovertemplate="%{x} tokens: %{y:.3g}")
+    figure.update_xaxes(title_text="interchangeable tokens").update_yaxes(title_text=unit)
     alt = "; ".join(f"{m} {v[0]:,.3g} to {v[-1]:,.3g}" for m, v in values.items())
-    alt = f"{unit} against interchangeable tokens, both logarithmic. {alt}."
-    show(style(figure, title=title, width=760, height=400), alt=f"{title}: {alt}")
+    show(figure, f"{title}: {unit} against interchangeable tokens, both logarithmic. {alt}.")
 
 
 def show_faster_parts(seconds: Mapping[str, float], factors=(1, 2, 4, 16, math.inf)) -> None:
@@ -46,14 +39,10 @@ def show_faster_parts(seconds: Mapping[str, float], factors=(1, 2, 4, 16, math.i
     figure.add_bar(y=list(shares), x=left[factors[-1]], text=text[factors[-1]], orientation="h")
     figure.update_traces(marker_color=COLOURS[0], textposition="inside", insidetextanchor="end")
     figure.add_vline(x=1, line={"color": GREY, "dash": "dot"})
-    steps = [
-        {
-            "method": "restyle",
-            "label": f"{k:g} times" if k < math.inf else "∞",
-            "args": [{"x": [left[k]], "text": [text[k]]}],
-        }
-        for k in factors
-    ]
+    labels = [f"{k:g} times" if k < math.inf else "∞" for k in factors]
+    changes = [{"x": [left[k]], "text": [text[k]]} for k in factors]
+    pairs = zip(labels, changes, strict=True)
+    steps = [{"method": "restyle", "label": label, "args": [change]} for label, change in pairs]
     below = slider(steps, "this part faster: ", 50, len(factors) - 1)
     figure.update_xaxes(tickformat=".0%", range=[0, 1.02], title_text="time of the whole step")
     figure.update_yaxes(autorange="reversed", ticks="", showgrid=False)

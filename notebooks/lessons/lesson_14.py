@@ -74,33 +74,24 @@ def _percentages(rng):
     return percent, rng.choice((50, 80, 90, max(percent)))
 
 
-def _in_the_order_given(percent, enough):
-    return {i for i in range(len(percent)) if sum(percent[:i]) < enough}
-
-
 check_kept = Exercise("kept", _kept, many(30, _percentages, ([20, 50, 30], 70), ([20, 50, 30], 80)))
 check_kept.mistakes = {
     lambda p, enough: _kept(p, enough, before=True): "one token too few: the one with which the "
     "sum reaches the threshold is kept.",
     lambda p, enough: _kept(p, enough, strict=True): "no more once the sum is the threshold.",
-    _in_the_order_given: "the fewest tokens: so the most probable ones first, wherever they stand.",
+    lambda p, enough: {i for i in range(len(p)) if sum(p[:i]) < enough}: "the fewest tokens: so "
+    "the most probable ones first, wherever they stand.",
 }
 
 
-def _parsed(text):
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
-
-
 def _read(reply, names, boolean=lambda value: isinstance(value, bool)):
-    found = _parsed(reply)
-    if not isinstance(found, dict):
+    try:
+        pairs = json.loads(reply).items()
+    except (ValueError, AttributeError):  # no JSON, or no object
         return None
-    if not all(name in names and boolean(value) for name, value in found.items()):
+    if not all(name in names and boolean(value) for name, value in pairs):
         return None
-    return "".join(f"{name}{int(value)}" for name, value in found.items())
+    return "".join(f"{name}{int(value)}" for name, value in pairs)
 
 
 REPLIES = ('{"a": true}', "{}", '[["a", true]]', '{"a": 1}', '{"a": "true"}', '{"a": true', "a1")
@@ -136,11 +127,6 @@ def _held(texts):
     return chances
 
 
-def _given_the_form(texts):
-    weights = {text: 10 ** -len(text) for text in texts}
-    return {text: weight / sum(weights.values()) for text, weight in weights.items()}
-
-
 def _texts(rng):
     words = {"".join(rng.choices("abc", k=rng.randint(1, 4))) for _ in range(rng.randint(2, 6))}
     return (sorted({word + "." for word in words} | {"a.", "ba.", "bb."}),)
@@ -150,6 +136,7 @@ check_held_chances = Exercise("held_chances", _held, many(30, _texts, (["a.", "b
 check_held_chances.mistakes = {
     lambda texts: dict.fromkeys(texts, 1 / len(texts)): "that would be drawing a text. Letters are "
     "drawn: all texts that begin alike share one chance.",
-    _given_the_form: "that is what a free model says *if* its text happens to fit. A held model "
-    "says no other text, and their chance goes to whatever is possible next.",
+    lambda texts: {t: 10 ** -len(t) / sum(10 ** -len(u) for u in texts) for t in texts}: "that is "
+    "what a free model says *if* its text happens to fit. A held model says no other text, and "
+    "their chance goes to whatever is possible next.",
 }

@@ -1,13 +1,14 @@
 """Lesson 16: a panel, measurements, two figures and exercises on two ways to forget names."""
 
 import time
+import timeit
 from collections.abc import Callable
+from functools import partial
 
 import plotly.graph_objects as go
 import torch
 
 from itekit.alpha import Renaming, used_tokens
-from itekit.data import problems
 from itekit.datasets.sets import read_set
 from itekit.decoding import Solver
 from itekit.evaluation import judge, propositions
@@ -19,7 +20,8 @@ from itekit.plots.show import BELOW, look
 from itekit.random_vectors import seeded
 from itekit.results import shipped
 from itekit.vocabulary import logic_vocabulary
-from lessons.exercises import Exercise, many, random_formula
+from lessons.exercises import Exercise, many, random_formula, replaced
+from lessons.lesson_12 import scores
 from lessons.panels import Panel, small_panel, typed
 from lessons.rates import Counts
 from lessons.runs import counts, network
@@ -49,19 +51,13 @@ def view_panel(view: Callable[[str, str, str], str]) -> Panel:
     return small_panel(work, typed("a U (b & X c)", "formula"), typed("cab", "a, b, c are"))
 
 
-@torch.no_grad()
 def largest_difference(network: Network, formula: str, renaming: dict[str, str]) -> float:
     """Between the scores of the first token and those of the renamed formula, renamed back."""
     vocabulary, rename = network.experiment.vocabulary, Renaming(renaming)
-    U, scores = network.matrix(vocabulary, seeded(0)), []
-    for text in (formula, rename(formula)):
-        batch = problems(network.experiment, [(text, "1")], vocabulary).batch(
-            torch.arange(1).numpy()
-        )
-        scores.append(network.logits(U, batch)[0, 0])
-    moved = [vocabulary.tokens.index(renaming.get(token, token)) for token in vocabulary.tokens]
-    finite = scores[0].isfinite()
-    return (scores[0] - scores[1][moved])[finite].abs().max().item()
+    solver, U = Solver(network, 0, vocabulary), network.matrix(vocabulary, seeded(0))
+    before, after = (scores(solver, text, "1", U)[0] for text in (formula, rename(formula)))
+    moved = [vocabulary.tokens.index(token) for token in rename(vocabulary.tokens)]
+    return (before - after[moved]).abs().max().item()
 
 
 def _balanced(leaves: str) -> str:
@@ -70,7 +66,7 @@ def _balanced(leaves: str) -> str:
 
 
 @torch.no_grad()
-def costs(size: str, seed: int, copies: int = 16, tries: int = 15) -> dict[str, list[float]]:
+def costs(size: str, seed: int) -> dict[str, list[float]]:
     """Milliseconds of one core to read 16 formulas of 23 tokens with each of SYMBOLS."""
     vocabulary, found, threads = logic_vocabulary("ltl", 12), {}, torch.get_num_threads()
     torch.set_num_threads(1)
@@ -79,12 +75,9 @@ def costs(size: str, seed: int, copies: int = 16, tries: int = 15) -> dict[str, 
         U, found[name] = model.matrix(vocabulary, seeded(seed)), []
         for symbols in SYMBOLS:
             leaves = "".join("abcdefghijkl"[i % symbols] for i in range(12))
-            source = torch.tensor([vocabulary.encode(_balanced(leaves))] * copies)
-            spent = []
-            for _ in range(tries):
-                start = time.process_time()
-                model.model.encode(U, source)
-                spent.append(time.process_time() - start)
+            source = torch.tensor([vocabulary.encode(_balanced(leaves))] * 16)
+            read = partial(model.model.encode, U, source)
+            spent = timeit.repeat(read, timer=time.process_time, number=1, repeat=15)
             found[name].append(1000 * min(spent))
     torch.set_num_threads(threads)
     return found
@@ -162,35 +155,33 @@ check_views.mistakes = {
 }
 
 
+def _sum(streams, token):
+    return sum(scores[token] for scores in streams.values())
+
+
 def _scores(streams):
-    fixed = [token for token in next(iter(streams.values())) if token != "●"]
-    mean = {t: sum(scores[t] for scores in streams.values()) / len(streams) for t in fixed}
+    mean = {token: _sum(streams, token) / len(streams) for token in ";!"}
     return mean | {symbol: scores["●"] for symbol, scores in streams.items()}
 
 
 def _some_streams(rng):
-    def some():
-        return {token: rng.randint(-9, 9) / 10 for token in (";", "!", "●")}
-
-    return ({symbol: some() for symbol in rng.sample("abc", rng.randint(1, 3))},)
+    symbols = rng.sample("abc", rng.randint(1, 3))
+    return ({s: {token: rng.randint(-9, 9) / 10 for token in ";!●"} for s in symbols},)
 
 
 check_scores = Exercise("scores", _scores, many(40, _some_streams))
 check_scores.mistakes = {
-    lambda streams: (
-        _scores(streams) | {t: sum(s[t] for s in streams.values()) for t in (";", "!")}
-    ): "the fixed tokens have the sum of the streams' scores. Asked is the mean.",
-    lambda streams: (
-        _scores(streams)
-        | dict.fromkeys(streams, sum(s["●"] for s in streams.values()) / len(streams))
-    ): "a symbol has the score of its own stream, not the mean.",
+    lambda streams: _scores(streams) | {t: _sum(streams, t) for t in ";!"}: "the fixed tokens have "
+    "the sum of the streams' scores. Asked is the mean.",
+    lambda streams: _scores(streams) | dict.fromkeys(streams, _sum(streams, "●") / len(streams)): (
+        "a symbol has the score of its own stream, not the mean."
+    ),
 }
 
 
 def _two_formulas(rng):
     first = random_formula(rng, rng.randint(3, 6))
-    names = dict(zip("abc", rng.sample("abc", 3), strict=True))
-    second = "".join(names.get(token, token) for token in first)
+    second = replaced(first, dict(zip("abc", rng.sample("abc", 3), strict=True)))
     if rng.random() < 0.5:
         place = rng.randrange(len(second))
         if second[place] in "abc":

@@ -77,35 +77,25 @@ def redraw_rates(runs: Runs, names: Iterable[str]) -> dict[str, dict[str, Counts
     return found
 
 
-def objections(one: dict, names: float, exact: bool, data: bool, once: bool) -> list[str]:
-    """What speaks against a run."""
-    made, kind = one["experiment"], one["experiment"]["embedding"]["kind"]
-    against = {
-        f"ready for {ready(one):g} names": names > ready(one),
-        "answers can depend on names": exact and kind != "invariant" and not made["canonical"],
-        "an answer may use a name that its problem lacks": exact and made["canonical"],
-        "needs training data with all names": made["propositions"] > KNOWN and not data,
-        "reads a problem once for each symbol": once and kind == "invariant",
-    }
-    return [text for text, holds in against.items() if holds]
-
-
-def ready(one: dict) -> float:
-    """How many names a run can read."""
-    made = one["experiment"]
-    kind = {"learned": made["propositions"], "invariant": inf}
-    return kind.get(made["embedding"]["kind"], made["test_propositions"])
-
-
 def ways(names: float, exact: bool, data: bool, once: bool) -> tuple[list, list]:
     """The best run of each way that fits, the best way first; and why the others do not."""
     fits, others, part = {}, {}, "test" if names <= KNOWN else "more"
     for one in filter(None, (shipped(f"ltl/{name}") for name in CHOICES)):
         made, (k, n) = one["experiment"], rate(one, part)
-        way = "canonical form, " * made["canonical"] + WAYS[made["embedding"]["kind"]]
+        kind = made["embedding"]["kind"]
+        way = "canonical form, " * made["canonical"] + WAYS[kind]
         way += ", data with all names" * (made["propositions"] > KNOWN)
-        if against := objections(one, names, exact, data, once):  # of the run that is nearest
-            reason = len(against), -ready(one), against
+        ready = {"learned": made["propositions"], "invariant": inf}
+        ready = ready.get(kind, made["test_propositions"])  # names that it can read
+        objections = {
+            f"ready for {ready:g} names": names > ready,
+            "answers can depend on names": exact and kind != "invariant" and not made["canonical"],
+            "an answer may use a name that its problem lacks": exact and made["canonical"],
+            "needs training data with all names": made["propositions"] > KNOWN and not data,
+            "reads a problem once for each symbol": once and kind == "invariant",
+        }
+        if against := [text for text, holds in objections.items() if holds]:
+            reason = len(against), -ready, against  # of the run that is nearest
             others[way] = min(others.get(way, reason), reason)
             continue
         same = one["result"]["alpha_covariance"] or one["result"]["alpha_covariance_training"]
@@ -115,13 +105,6 @@ def ways(names: float, exact: bool, data: bool, once: bool) -> tuple[list, list]
         fits[way] = max(fits.get(way, (0,)), (k / n, f"<b>{way}</b>", *cells))
     rows = [row[1:] for row in sorted(fits.values(), reverse=True)] or [("<b>nothing fits</b>",)]
     return rows, [(w, "; ".join(why)) for w, (*_, why) in others.items() if w not in fits]
-
-
-def choices(*wishes) -> str:
-    """HTML: `ways`."""
-    rows, against = ways(*wishes)
-    head = ("", "right answers", "alpha-covariance", "training", "run")
-    return html_table([head, *rows]) + html_table([("", "what speaks against it"), *against])
 
 
 def winners_table(*settings: tuple[int, bool, bool, bool]) -> HTML:
@@ -136,13 +119,14 @@ def winners_table(*settings: tuple[int, bool, bool, bool]) -> HTML:
 
 def choice_panel() -> Panel:
     """Four questions about a task, and the ways that fit, with what was measured."""
-    shape, boxes = ("36em", "10em"), []
+
+    def work(*wishes) -> str:
+        rows, against = ways(*wishes)
+        head = ("", "right answers", "alpha-covariance", "training", "run")
+        return html_table([head, *rows]) + html_table([("", "what speaks against it"), *against])
+
+    shape, wishes = ("36em", "10em"), ["the same answer under all names"]
+    wishes += ["training data with all names", "each problem read once"]
     names = [("3, those of training", 3), ("6", 6), ("20", 20), ("200", 200), ("any number", inf)]
-    for wish in (
-        "the same answer under all names",
-        "training data with all names",
-        "each problem read once",
-    ):
-        boxes.append(widgets.Checkbox(**look(wish, *shape)))
     number = widgets.Dropdown(options=names, **look("names at test time", *shape))
-    return small_panel(choices, number, *boxes)
+    return small_panel(work, number, *(widgets.Checkbox(**look(wish, *shape)) for wish in wishes))

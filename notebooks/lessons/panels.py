@@ -21,11 +21,12 @@ from itekit.logic.truth_tables import Assignment, parse_assignment
 from itekit.network import Network
 from itekit.plots import embedding_matrix, lasso_figure, mime_bundle
 from itekit.plots.trees import MOST_NODES
+from itekit.redraw import Copier
 from itekit.tasks.propositional import solve
 from itekit.tasks.verdicts import TIME_OUT
 from itekit.vocabulary import proposition_names
 from itekit.workers import Pool, call
-from lessons.copies import rows_in_use
+from lessons.copies import check_text
 from lessons.subjects import arrows
 from lessons.tables import findings, html_table, values_figure
 
@@ -140,9 +141,14 @@ def small_panel(work: Callable, *controls: widgets.Widget, rows: Sequence = ()) 
 
 
 def rows_figure(network: Network, text: str, draw: int = 0) -> go.Figure:
-    """The rows of U that a string uses, its parts marked; ValueError as `copies.rows_in_use`."""
-    rows, tokens = rows_in_use(network, text, draw)
-    embedding = network.experiment.embedding
+    """The rows of U that a string uses, in order of U, its parts marked.
+
+    ValueError: an empty or long string, or one that the network has no embeddings for.
+    """
+    solver, embedding = Copier(network, draw), network.experiment.embedding
+    check_text(text, solver.vocabulary)
+    ids = sorted(solver.vocabulary.encode(["<end>", "<start>", *dict.fromkeys(text)]))
+    rows, tokens = solver.U[ids], solver.vocabulary.decode(ids)
     shared = rows.shape[1] - embedding.d_beta if embedding.kind == "dual_part" else None
     parts = {"shared_dimensions": shared, "first_interchangeable": 2}
     return embedding_matrix(rows, tokens, **parts, title=f"Rows in use, random draw {draw}")

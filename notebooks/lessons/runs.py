@@ -148,14 +148,14 @@ def rates_table(
     return Markdown(markdown_table(("run", *columns.values()), rows))
 
 
-def logic_rows(scales: tuple[str, ...] = ("paper", "lab")) -> list[list[str]]:
+def logic_rows() -> list[list[str]]:
     """A row for each experiment and size with results, and for each of which the paper tells:
     text in the order of HEAD, rates in per cent, one for each seed.
     """
     rows = []
     for name in LOGIC_NAMES:
         paper = {column: paper_cell(name, column) for column in COLUMNS}
-        found = [(scale, runs) for scale in scales if (runs := results(name, scale))]
+        found = [(size, runs) for size in ("paper", "lab") if (runs := results(name, size))]
         if not found and any(figure is not None for figure in paper.values()):
             found = [("not run", [])]
         for scale, runs in found:

@@ -27,7 +27,6 @@ from itekit.alpha import (
     used_tokens,
 )
 from itekit.datasets.sets import read_set
-from itekit.decoding import Solver
 from itekit.evaluation import TEST_SEED
 from itekit.experiments import SCALES, experiment
 from itekit.logic.formulas import LANGUAGES, FormulaError, parse_prefix, to_prefix
@@ -43,7 +42,7 @@ from itekit.tasks.names import NAMES
 from itekit.tasks.propositional import form
 from itekit.tasks.verdicts import EXACT, INCORRECT, SOLVED, TIME_OUT
 from itekit.workers import Pool, call
-from lessons.copies import LONGEST, check_text, copies
+from lessons.copies import LONGEST, check_text
 
 TASKS = {"copying": "copying", "ltl": "LTL", "propositional": "propositional logic"}
 EXAMPLES = {"ltl": "a & (c U b)", "propositional": "(a | b) & (b ^ c)"}
@@ -77,6 +76,7 @@ class Subject:
 
     def __init__(self, network: Network):
         self.network, self.experiment = network, network.experiment
+        self.retries = Retries(network, progress=False)
         self.task = getattr(network.experiment, "task", "copying")
         self.vocabulary = self.experiment.readable_vocabulary
         self.names = self.experiment.test_vocabulary.interchangeable[0]
@@ -99,12 +99,6 @@ class Subject:
         """A random renaming of the problem's names to any names."""
         return sample_renamings(self.used(problem), self.names, 1, rng)[0]
 
-    def attempt(self, problem: str, number: int) -> tuple[Renaming, str]:
-        """Try `number` of redrawing, from 0 (see `itekit.redraw`): its renaming and the answer."""
-        (renaming,) = Retries(self.network, progress=False).renamings(number, [problem])
-        draw = number if self.is_random else 0
-        return renaming, renaming.inverse()(self.answers([renaming(problem)], draw)[0])
-
     def read(self, text: str) -> str:
         """The problem that was typed; ValueError: what is wrong, and where."""
         problem = text.strip()
@@ -120,7 +114,7 @@ class Subject:
 
     def answers(self, problems: Sequence[str], draw: int = 0) -> list[str]:
         """The network's answers; empty where it cannot read the problem."""
-        return [copy.answer for copy in copies(self.network, problems, draw)]
+        return self.retries.solver(draw).answers(problems)
 
     def remark(self, text: str) -> str:
         """What a reader should know about how typed text is read; may be empty."""
@@ -197,14 +191,6 @@ class LogicSubject(Subject):
         pairs = read_set(name, self.experiment.scale)["test"]
         readable = [formula for formula, _ in pairs if set(formula) <= known]
         return readable[rng.integers(len(readable))]
-
-    def answers(self, problems: Sequence[str], draw: int = 0) -> list[str]:
-        return Solver(self.network, draw).answers(problems)
-
-    def attempt(self, problem: str, number: int) -> tuple[Renaming, str]:
-        if self.experiment.embedding.kind != "invariant" or not number:
-            return super().attempt(problem, number)
-        return Renaming.identity, Solver(self.network, sample=number).answers([problem])[0]
 
     def as_read(self, problem: str) -> Renaming:
         names = self.readable_names
@@ -310,10 +296,13 @@ class Attempt(NamedTuple):
 
 
 def attempts(question: Question, judge: Judge, most: int) -> Iterator[Attempt]:
-    """Redraw and verify: try after try, until an answer is verified."""
+    """Redraw and verify: try after try (`itekit.redraw.Retries`), until an answer is verified."""
+    subject, asked = question.subject, question.asked
     for number in range(most):
-        renaming, answer = question.subject.attempt(question.asked, number)
-        verdict = judge.verdict(question.subject.task, question.asked, answer)
+        (renaming,) = subject.retries.renamings(number, [asked])
+        (beams,) = subject.retries.answers(number, [asked])
+        answer = beams[0] if beams else ""
+        verdict = judge.verdict(subject.task, asked, answer)
         yield Attempt(number, renaming, answer, verdict)
         if verdict in SOLVED:
             return

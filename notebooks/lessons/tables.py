@@ -208,7 +208,7 @@ def _listed(parts: list[str], count: int) -> str:
     return ",  ".join(parts[:SHOWN] + more)
 
 
-def values_figure(formula: Formula, assignment: Assignment, *, title: str = "") -> go.Figure:
+def values_figure(formula: Formula, assignment: Assignment) -> go.Figure:
     """The formula's tree, with the value of each subformula under an assignment.
 
     ValueError: a tree too large to be drawn.
@@ -218,7 +218,4 @@ def values_figure(formula: Formula, assignment: Assignment, *, title: str = "") 
     values = node_values(formula, assignment)
     pairs = zip(formula.nodes(), values, strict=True)
     said = [(value, f"{to_infix(node, unicode=True)}: {value}") for node, value in pairs]
-    return formula_tree(labels, formula.tree_paths(), values=said, title=title)
-
-
-# All results on logic
+    return formula_tree(labels, formula.tree_paths(), values=said)
