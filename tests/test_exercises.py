@@ -84,7 +84,6 @@ SETTLED = EXERCISES["03 settled_scale"].reference
 WRONG = [
     ("01 complete", lambda m, a: dict(m), "expected a dict with a new name for each"),
     ("01 equal_up_to_names", lambda s, t: True, "these are free variables"),
-    ("01 substitute", lambda t, n, new: t, "another function"),
     ("02 draw", lambda n, d, rng: [[1] * d] * n, "are the same: two tokens look alike"),
     ("03 settled_scale", lambda c, t, C: 0.1 if t > 0.8 else SETTLED(c, t, C), "min(theta, π/4)"),
     ("04 rope_halves", lambda x, base: 2 * x, "keeps the length of a row"),

@@ -1,4 +1,4 @@
-"""Exercises and figures of notebook 01: bijections, canonical pairs, names with scope, capture.
+"""Exercises and figures of notebook 01: bijections, canonical pairs, names with scope.
 
 Terms of the lambda calculus are nested tuples: a variable is its name, "x"; a function is
 ("λ", "x", body); an application (function, argument).
@@ -73,7 +73,7 @@ def answers_figure(made: Mapping[str, tuple], shown: int, letters: str) -> go.Fi
 
 
 def de_bruijn(term, binders: tuple[str, ...] = ()):
-    """The term with an index for each bound variable, as in the notebook, part 4."""
+    """The term with an index for each bound variable, as in part 1 of the lesson's appendix."""
     match term:
         case str(name):
             return binders.index(name) if name in binders else name
@@ -211,60 +211,4 @@ check_equal_up_to_names.mistakes = {
 check_equal_up_to_names.signs = {
     lambda answer, expected, s, t: answer and isinstance(s, str): "these are free variables: they "
     "mean something outside, and may not be renamed.",
-}
-
-
-def naive(term, name, new):
-    """term[name := new], where `new` may be captured."""
-    match term:
-        case str():
-            return new if term == name else term
-        case ("λ", x, body):
-            return term if x == name else ("λ", x, naive(body, name, new))
-    return tuple(naive(part, name, new) for part in term)
-
-
-def substitute(term, name: str, new: str):
-    """term[name := new] without capture: a binder called `new` is renamed first."""
-    match term:
-        case ("λ", x, body) if x != name:
-            if x == new:
-                x, body = "other_" + new, naive(body, new, "other_" + new)
-            return ("λ", x, substitute(body, name, new))
-        case (function, argument):
-            return (substitute(function, name, new), substitute(argument, name, new))
-    return naive(term, name, new)
-
-
-def _everywhere(term, name, new):
-    if isinstance(term, str):
-        return new if term == name else term
-    return tuple(_everywhere(part, name, new) for part in term)
-
-
-def _judge_substitute(answer, *arguments):
-    same = de_bruijn(answer) == de_bruijn(substitute(*arguments))
-    return None if same else "another function, whatever its bound variables are called"
-
-
-CAPTURES = [(("λ", "y", "x"), "x", "y")]
-for a, b, c, d, e in ("abcde", "fghij", "klmno", "pqrst", "uvwza"):  # no name is always fresh
-    CAPTURES.append((("λ", "y", ("x", (a, (b, (c, (d, e)))))), "x", "y"))
-check_substitute = Exercise(
-    "substitute",
-    substitute,
-    many(80, lambda rng: (random_term(rng, rng.randint(1, 6)), *rng.sample("xyz", 2)), *CAPTURES),
-    judge=_judge_substitute,
-)
-check_substitute.mistakes = {
-    naive: "the new variable is captured: it walks under a λ of its own name. Rename that binder "
-    "first, to a name that occurs nowhere near.",
-    _everywhere: "every occurrence is replaced. Only free ones may be: under a λ of the same name "
-    "it is another variable, and the λ itself keeps its name.",
-}
-check_substitute.signs = {
-    lambda answer, expected, term, name, new: free(expected) - free(answer) - {new}: "a free "
-    "variable is captured by the name that a binder got. Take one that occurs nowhere in the term.",
-    lambda answer, expected, term, name, new: new in free(answer) - free(expected): "a λ got "
-    "another name, and its variables kept the old one: they are free now. Rename both.",
 }
