@@ -17,10 +17,13 @@ from itekit.notebooks import NO_PANEL, PANEL
 
 FIGURE = "application/vnd.plotly.v1+json"
 # nbconvert's page without what it loads from the net; require.js would hide plotly.js from figures.
-OFFLINE = '{% extends "lab/index.html.j2" %}' + "".join(
-    "{% block html_head_js_" + name + " %}{% endblock %}"
-    for name in ("requirejs", "mathjax", "mermaidjs")
-)
+OFFLINE = """{% extends "lab/index.html.j2" %}
+{% block html_head_js_requirejs %}{% endblock %}
+{% block html_head_js_mathjax %}{% endblock %}
+{% block html_head_js_mermaidjs %}{% endblock %}
+{% block notebook_css %}{{ super() }}<style>
+.jp-InputArea-editor { overflow-x: auto !important } /* long lines of code scroll on a phone */
+</style>{% endblock %}"""
 
 
 def draw(notebook, resources):

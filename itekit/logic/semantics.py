@@ -1,7 +1,7 @@
 """What formulas mean, straight from the definitions: the reference for all faster code.
 
 Paper, appendices "Temporal logic overview" and "Propositional Logic". LTL is evaluated on a
-concrete lasso: a finite prefix of letters and a cycle of letters that repeats for ever, a letter
+concrete lasso: a finite prefix of letters and a cycle of letters that repeats forever, a letter
 being the set of the atomic propositions that are true at that time.
 
 A symbolic trace stands for every word that satisfies its steps. On it, a subformula holds, fails,
@@ -82,7 +82,7 @@ def lassos(trace: Trace, names: Sequence[str], turns: int = 1) -> Iterator[Lasso
     """The concrete lassos of a symbolic trace, with its cycle written out `turns` times.
 
     One that fails a formula refutes it; that all satisfy it proves nothing, since a word may choose
-    differently in every turn for ever.
+    differently in every turn forever.
     """
     start = len(trace.prefix)
     for chosen in product(*[letters(s, names) for s in (*trace.prefix, *trace.cycle * turns)]):

@@ -1,8 +1,8 @@
 """Symbolic lasso traces: what an LTL formula's solution looks like.
 
 Paper, appendix "Temporal logic overview": a trace u v^ω is a finite prefix u and a cycle v that
-repeats for ever; each step is a Boolean formula, and the trace stands for all words that satisfy
-its steps. `a;&ab;{b}` is: a, then a and b, then b for ever.
+repeats forever; each step is a Boolean formula, and the trace stands for all words that satisfy
+its steps. `a;&ab;{b}` is: a, then a and b, then b forever.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ class Trace:
         return tuple(dict.fromkeys(name for step in self.steps for name in step.propositions))
 
     def step_at(self, time: int) -> Formula:
-        """The step at any time from 0, the cycle repeated for ever."""
+        """The step at any time from 0, the cycle repeated forever."""
         if time < len(self.prefix):
             return self.prefix[time]
         return self.cycle[(time - len(self.prefix)) % len(self.cycle)]

@@ -124,7 +124,7 @@ def lasso_table(
         figure.add_scatter(x=x, y=y, name=status, hovertext=hover, hoverinfo="text", **shape)
     first, end = len(prefix) - 0.5, len(steps) - 0.5
     figure.add_vrect(x0=first, x1=end, fillcolor=BAND, line_width=0, layer="below")
-    note = {"text": "↻ for ever", "showarrow": False, "xanchor": "left", "yanchor": "top"}
+    note = {"text": "↻ forever", "showarrow": False, "xanchor": "left", "yanchor": "top"}
     figure.add_annotation(x=first + 0.02, y=len(rows) - 0.5, **note)
     plain = {**PLAIN, "automargin": False}
     ticks = [f"{html.escape(step)}<br><b>{time}</b>" for time, step in enumerate(steps)]

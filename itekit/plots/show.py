@@ -113,7 +113,7 @@ def _no_picture(error: Exception) -> None:
 def _browser_works() -> bool:
     """Start kaleido's server, which keeps one browser until the process ends; False if it fails.
 
-    The server would wait for ever for a browser that does not start: so it is tried alone first.
+    The server would wait forever for a browser that does not start: so it is tried alone first.
     Nothing is fetched. The environment variable BROWSER_PATH names a Chrome or Chromium.
     """
     import kaleido

@@ -47,7 +47,7 @@ def failures_figure(
 ) -> go.Figure:
     """The share of problems (formula, ..., verdict) that failed, a panel for each grouping."""
     failed = {formula: kind not in good for formula, *_, kind in judged}
-    figure, places = subplots(list(groups), 2, vertical_spacing=0.17, horizontal_spacing=0.12)
+    figure, places = subplots(list(groups), 2, vertical_spacing=0.22, horizontal_spacing=0.12)
     for belongs, place in zip(groups.values(), places, strict=True):
         bars = {}
         for name, holds in belongs.items():
