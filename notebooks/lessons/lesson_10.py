@@ -121,38 +121,8 @@ def written_rates(runs: Runs, names: Iterable[str]) -> dict[str, dict[str, Count
 # Exercises
 
 
-def _over_cells(samples, correct, empty=()):
-    """The mean rate of the cells; `empty`: those that a cell without problems counts as."""
-    cells = zip(chain(*samples), chain(*correct), strict=True)
-    rates = [rate for n, k in cells for rate in ([k / n] if n else empty)]
-    return sum(rates) / len(rates)
-
-
-def _over_problems(samples, correct):
-    return sum(map(sum, correct)) / sum(map(sum, samples))
-
-
-def _grid(rng):
-    wide, high = rng.randint(2, 4), rng.randint(1, 3)
-    samples = [[rng.choice((0, 1, 3, 20)) for _ in range(wide)] for _ in range(high)]
-    samples[0][:2] = [20, 0]
-    return samples, [[rng.randint(0, n) for n in row] for row in samples]
-
-
-check_means = Exercise(
-    "means", lambda *grid: (_over_cells(*grid), _over_problems(*grid)), many(30, _grid)
-)
-check_means.mistakes = {
-    lambda *grid: (_over_problems(*grid), _over_cells(*grid)): "the mean over cells comes first.",
-    lambda *grid: (_over_cells(*grid, [0.0]), _over_problems(*grid)): "a cell without problems "
-    "counts as one where everything is wrong: leave it out.",
-    lambda *grid: (_over_cells(*grid),) * 2: "over *problems* each problem weighs the same, so "
-    "that a full cell counts for more than one with a single problem.",
-}
-
-
 def _ceiling(samples, known):
-    return _over_problems(samples, samples[:known])
+    return sum(map(sum, samples[:known])) / sum(map(sum, samples))
 
 
 def _samples(rng):

@@ -197,20 +197,3 @@ check_possible_values.mistakes = {
     lambda n: [i / n for i in range(n + 1)]: "|U| is 1 to n: the equation divides by n - 1.",
     lambda n: _values(n)[::-1]: "the smallest value comes first.",
 }
-
-
-def _assignments(rng):
-    names = [rng.sample("ab", rng.randint(1, 2)) for _ in range(rng.randint(2, 6))]
-    return (["".join(n + rng.choice("01") for n in some) for some in names],)
-
-
-check_covariance_of_meaning = Exercise(
-    "covariance_of_meaning",
-    lambda answers: alpha_covariance([sorted(zip(a[::2], a[1::2], strict=True)) for a in answers]),
-    many(40, _assignments, (["a1b0", "b0a1"],)),
-)
-check_covariance_of_meaning.mistakes = {
-    alpha_covariance: "a1b0 and b0a1 are two texts and one assignment: compare them as sets.",
-    lambda answers: alpha_covariance(["".join(sorted(a)) for a in answers]): "sorting the "
-    "characters takes names and values apart: a1b0 and a0b1 become the same.",
-}

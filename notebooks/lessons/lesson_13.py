@@ -90,25 +90,6 @@ check_half.mistakes = {
 }
 
 
-def _cache(layers, D, rows, length, source):
-    return 4 * 2 * layers * D * rows * (length + source)
-
-
-def _decoding(rng):
-    D, rows = rng.choice((64, 128)), rng.choice((1, 3, 96, 288))
-    return rng.choice((2, 4, 6, 8)), D, rows, rng.randint(8, 128), rng.randint(5, 50)
-
-
-check_cache_bytes = Exercise("cache_bytes", _cache, many(30, _decoding))
-check_cache_bytes.mistakes = {
-    lambda *a: _cache(*a) // 2: "keys *and* values are kept.",
-    lambda *a: _cache(*a[:4], 0): "the keys and values of the source are kept as well, for "
-    "cross-attention.",
-    lambda *a: _cache(*a) // 4: "that is how many numbers there are: a float32 has 4 bytes.",
-    lambda layers, *a: _cache(1, *a): "each layer has its own keys and values.",
-}
-
-
 def _tokens(lengths, cached, together=False):
     steps = [max(lengths)] * len(lengths) if together else lengths
     return sum(T if cached else T * (T + 1) // 2 for T in steps)

@@ -19,22 +19,32 @@ WAYS = {"learned": "learned rows", "alpha_renaming": "learned rows, dealt anew a
 WAYS |= {"dual_part": "a random part", "invariant": "a stream for each symbol"}
 CLAIMS = {  # heap: claim: the second run is ahead of the first one, in a part
     "reproduced": {
-        "LTL: plain, names not biased (test split)": "ltl-perturbed/plain ltl/plain test",
-        "with them: proposed, not plain": "ltl-perturbed/plain ltl-perturbed/proposed test",
-        "propositional: the same (test split)": "prop-perturbed/plain prop-perturbed/proposed test",
+        "LTL: plain, unbiased − biased names (test split)": "ltl-perturbed/plain ltl/plain test",
+        "LTL, biased names: proposed − plain (test split)": (
+            "ltl-perturbed/plain ltl-perturbed/proposed test"
+        ),
+        "propositional, biased names: proposed − plain (test split)": (
+            "prop-perturbed/plain prop-perturbed/proposed test"
+        ),
         "propositional: f_bn (cells)": "prop/without-f_bn prop/proposed grid",
     },
     "not reproduced": {
-        "LTL: proposed, not alpha-renaming (cells)": "ltl/alpha-renaming ltl/proposed grid",
+        "LTL: proposed − alpha-renaming (cells)": "ltl/alpha-renaming ltl/proposed grid",
         "LTL: f_bn (cells)": "ltl/without-f_bn ltl/proposed grid",
         "LTL: AdaCos and f_fn (cells)": "ltl/without-adacos-f_fn ltl/proposed grid",
     },
     "found on the way": {
         "propositional: labels' order (test split)": "prop/by-name prop/proposed test",
-        "LTL: converted, not alpha-renaming (new APs)": "ltl/alpha-renaming ltl/converted more",
-        "propositional: the same (new APs)": "prop/alpha-renaming prop/converted more",
-        "6 names: random part, not rows (new APs)": "ltl/alpha-renaming ltl/smallest-set more",
-        "200 names: the same (new APs)": "ltl/names-200-alpha-renaming ltl/names-200 more",
+        "LTL: converted − alpha-renaming (new APs)": "ltl/alpha-renaming ltl/converted more",
+        "propositional: converted − alpha-renaming (new APs)": (
+            "prop/alpha-renaming prop/converted more"
+        ),
+        "LTL, 6 names: random part − dealt rows (new APs)": (
+            "ltl/alpha-renaming ltl/smallest-set more"
+        ),
+        "LTL, 200 names: random part − dealt rows (new APs)": (
+            "ltl/names-200-alpha-renaming ltl/names-200 more"
+        ),
     },
 }
 CHOICES = ["plain", "full-vocabulary", "proposed", "smallest-set", "alpha-renaming"]
