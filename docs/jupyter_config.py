@@ -22,6 +22,8 @@ def tidy(notebook, resources):
     for cell in notebook.cells:
         for key in ("execution", "papermill", "ExecuteTime"):
             cell.metadata.pop(key, None)
+        if cell.metadata.get("jupyter", {}).get("outputs_hidden"):
+            cell.metadata = {"collapsed": True, **cell.metadata}  # JupyterLab writes both
         for output in cell.get("outputs", []):
             data = output.get("data", {})
             if data.pop(PANEL, None) or data.get("text/plain") == NO_PANEL:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from html import escape
-from itertools import chain
 
 import ipywidgets as widgets
 from scipy.stats import binomtest
