@@ -110,8 +110,8 @@ def ways(names: float, exact: bool, data: bool, once: bool) -> tuple[list, list]
             continue
         same = one["result"]["alpha_covariance"] or one["result"]["alpha_covariance_training"]
         same = [row["mean"] for row in same["by_propositions"].values()]
-        rate = rate_text(k, n).replace(" ", "\u00a0")  # which does not break
-        cells = rate, f"{sum(same) / len(same):.3f}", f"{spent(one)[1] / 60:.0f}\u00a0minutes"
+        solved = rate_text(k, n).replace(" ", "\u00a0")  # which does not break
+        cells = solved, f"{sum(same) / len(same):.3f}", f"{spent(one)[1] / 60:.0f}\u00a0minutes"
         cells += (f"<code>{one['name']}</code>",)
         fits[way] = max(fits.get(way, (0,)), (k / n, f"<b>{way}</b>", *cells))
     rows = [row[1:] for row in sorted(fits.values(), reverse=True)] or [("<b>nothing fits</b>",)]
