@@ -80,10 +80,7 @@ Renaming.identity = Renaming({})
 
 
 def all_renamings(used: Sequence[str], available: Sequence[str]) -> Iterator[Renaming]:
-    """All P(n, k) ways of renaming k used tokens to n available ones.
-
-    Lexicographic by position in ``available``, made one at a time.
-    """
+    """All P(n, k) renamings of k used tokens to n available ones, in lexicographic order."""
     _count(used, available)
     images = permutations(available, len(used))
     return (Renaming(dict(zip(used, image, strict=True))) for image in images)

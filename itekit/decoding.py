@@ -183,9 +183,8 @@ def _beam(steps: _Steps, size: int, scale: float = 1.0, published: bool = False)
             return answers, answer_scores
         steps.select(came_from[rows].flatten(), rows)
         state = active, going, tokens, scores, prefixes, finished, finished_scores
-        active, going, tokens, scores, prefixes, finished, finished_scores = (
-            x[rows] for x in state
-        )
+        state = [x[rows] for x in state]
+        active, going, tokens, scores, prefixes, finished, finished_scores = state
     none = finished_scores[:, :1].isinf()  # at the limit: take what there is
     finished = finished.masked_fill(finished_scores.isinf()[..., None], 0)
     answers[active] = torch.where(none[..., None], prefixes, finished)
@@ -212,8 +211,7 @@ class Solver:
     the same kind. Paper, section "LTL Solving": beam search with 3 beams.
 
     Args:
-        network: a `Network` (see `itekit.network`: U's maker, model and loss of an experiment) in
-            evaluation mode.
+        network: a `Network` in evaluation mode: maker of U (`matrix`), model and loss.
         draw: number of the random draw of U.
         vocabulary, beams: by default all that the network can read, and the experiment's.
         progress: show a bar.

@@ -21,10 +21,8 @@ def check_vocabulary(vocabulary: Vocabulary, learned_count: int, classes: int) -
     """Only the sizes of the classes may differ from those at construction."""
     found = vocabulary.learned_count, len(vocabulary.class_sizes)
     if found != (learned_count, classes):
-        raise ValueError(
-            f"this embedding was made for {learned_count} non-interchangeable tokens and {classes} "
-            "interchangeable classes, found {} and {}".format(*found)
-        )
+        made = f"{learned_count} non-interchangeable tokens and {classes} interchangeable classes"
+        raise ValueError("this embedding was made for {}, found {} and {}".format(made, *found))
 
 
 def send(x: Tensor, device: torch.device | str) -> Tensor:
@@ -100,11 +98,9 @@ class LearnedEmbedding(nn.Module):
 
     def matrix(self, vocabulary: Vocabulary, generator: torch.Generator | None = None) -> Tensor:
         """U, [V, D]; `generator` is not used. ValueError for a token without a learned row."""
-        if len(vocabulary) != len(self.learned):
-            raise ValueError(
-                f"learned embeddings cannot be extended: there are rows for {len(self.learned)} "
-                f"tokens, and the vocabulary has {len(vocabulary)}"
-            )
+        if (found := len(vocabulary)) != (rows := len(self.learned)):
+            why = f"there are rows for {rows} tokens, and the vocabulary has {found}"
+            raise ValueError(f"learned embeddings cannot be extended: {why}")
         return normalize(self.learned, dim=-1) if self.f_fn else self.learned
 
 
@@ -124,10 +120,8 @@ class AlphaRenamingEmbedding(LearnedEmbedding):
         for index, wanted in enumerate(vocabulary.class_sizes):
             ids = torch.tensor(known.class_ids(index))
             if wanted > len(ids):
-                raise ValueError(
-                    f"there are learned rows for {len(ids)} interchangeable tokens, "
-                    f"and the vocabulary has {wanted}"
-                )
+                rows = f"learned rows for {len(ids)} interchangeable tokens"
+                raise ValueError(f"there are {rows}, and the vocabulary has {wanted}")
             if self.training:
                 ids = ids[torch.randperm(len(ids), generator=generator)]
             rows.append(ids[:wanted])
@@ -162,6 +156,6 @@ class EmbeddingConfig:
             return AlphaRenamingEmbedding(test, d_model, self.f_fn)
         if self.kind == "learned":
             return LearnedEmbedding(training, d_model, self.f_fn)
-        from itekit.invariant import InvariantEmbedding  # which needs this file
+        from itekit.invariant import InvariantEmbedding  # streams, not vectors
 
         return InvariantEmbedding(training, d_model, self.f_fn)

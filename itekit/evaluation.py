@@ -46,7 +46,7 @@ def judge(check: Callable, pairs: Sequence[Pair], answers: Sequence, progress=Fa
     """Check each answer, on all cores, each with a time limit (`workers.check_all`).
 
     Of the result `good` [N] says which are correct or exact, `rates` gives shares of verdicts,
-    `table` these by number of names too, and `grid` by names and length.
+    `table` these by number of names too, `grid` by names and length; keywords add entries.
 
     An answer may be None, which is invalid; where a label is None, no answer is exact.
     """
@@ -225,9 +225,8 @@ def evaluate_logic(network: Network, keep: Path | None = None, progress: bool = 
     finished parts are kept, also each number of propositions, so that an interrupted evaluation
     goes on from there.
     """
-    # A sum of the weights tells networks apart.
     weights = sum(tensor.double().sum().item() for tensor in network.state_dict().values())
-    of = json.dumps([network.experiment.to_json(), weights])  # what a finished part is of
+    of = json.dumps([network.experiment.to_json(), weights])  # tells networks apart
 
     def once(part: str, measure: Callable[[], dict]) -> dict:
         """What a part measures, or what was kept of it."""

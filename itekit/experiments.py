@@ -186,7 +186,7 @@ class CopyingExperiment(Experiment):
     Attributes:
         data: the training strings.
         test_characters: size of the alphabet at evaluation.
-        grid: the evaluation set.
+        grid: the evaluation set: unique characters × length, both along `axis`, to `maximum`.
         averaged: evaluate all draws and take their mean; False: only the draw whose cross-entropy
             is the median.
         search: "greedy", as the paper says, or "published", as its published code does (see
@@ -205,10 +205,8 @@ class CopyingExperiment(Experiment):
         super().__post_init__()
         _one_of(self, "search", SEARCHES)
         if 0 < (found := self.training.positions) <= (longest := self.data.maximum):
-            raise ValueError(
-                f"strings of {longest} and their end take {longest + 1} positions: "
-                f"training.positions must be as many or more, found {found}"
-            )
+            need = f"strings of {longest} and their end take {longest + 1} positions"
+            raise ValueError(f"{need}: training.positions must be as many or more, found {found}")
         _at_least(self, max(self.data.characters, self.grid.axis[-1]), "test_characters")
 
     @property
@@ -302,9 +300,7 @@ def experiment(
 ) -> CopyingExperiment | LogicExperiment:
     """The experiment FAMILY/VARIANT at a scale (None: ITEKIT_SCALE, else lab), with other settings.
 
-    Raises:
-        ValueError: an unknown name, scale or setting, or one that is out of range; the nearest
-            names are listed.
+    ValueError: one that is unknown (the nearest names are listed) or out of range.
     """
     kind = CopyingExperiment if name.startswith("copying-") else LogicExperiment
     defaults = kind(name, resolve_scale(scale), seed=seed).to_json()

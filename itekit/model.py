@@ -44,7 +44,7 @@ class ModelConfig:
     normalize_features: bool = True  # f_fn on the features: logits are cosines (a loss scales them)
     rope_base: float = ROPE_BASE  # of the frequencies
     tree_positions: bool = False  # in the encoder, instead of RoPE
-    aggregation: str = ""  # `itekit.invariant` alone: where streams meet, "encoder" or "both"
+    aggregation: str = ""  # of `itekit.invariant` alone: in the "encoder" or "both"
 
     def __post_init__(self):
         for name in ("d_model", "layers", "heads", "d_ff"):
@@ -62,10 +62,7 @@ class ModelConfig:
 
 
 def rope_factors(positions: Tensor, d_head: int, base: float = ROPE_BASE) -> Tensor:
-    """Cosine and sine of position × base^(-2j / d), for positions [L]: float [L, d / 2, 2].
-
-    ValueError for an odd head width.
-    """
+    """Cosine and sine of position × base^(-2j / d), d even, at positions [L]: [L, d / 2, 2]."""
     if d_head % 2:
         raise ValueError(f"RoPE rotates pairs: the head width must be even, found {d_head}")
     places = torch.arange(0, d_head, 2, dtype=torch.float64, device=positions.device)
@@ -188,10 +185,8 @@ class Attention(nn.Module):
 
     def __init__(self, d_model: int, heads: int):
         super().__init__()
-        if d_model % (2 * heads):
-            raise ValueError(
-                f"d_model must be a multiple of 2 × heads = {2 * heads}, found {d_model}"
-            )
+        if d_model % (unit := 2 * heads):
+            raise ValueError(f"d_model must be a multiple of 2 × heads = {unit}, found {d_model}")
         self.heads = heads
         self.output = nn.Linear(d_model, d_model)
 
@@ -242,10 +237,7 @@ Norm = partial(nn.LayerNorm, eps=1e-6)
 
 
 class Layer(nn.Module):
-    """Self-attention, in a decoder cross-attention, feed-forward; a residual and a norm after each.
-
-    Dropout comes before each sum.
-    """
+    """Self-attention, in a decoder cross-attention, feed-forward; dropout, sum, norm after each."""
 
     def __init__(self, config: ModelConfig, decoder: bool):
         super().__init__()
@@ -291,7 +283,7 @@ class Encoded:
     def select(self, rows: Tensor, sources: Tensor | None) -> tuple["Encoded", Tensor]:
         """Go on with some sources (None: all), in row i of decoding as in row rows[i] before.
 
-        Returns the encoded sources that stay, and which rows of a `Past` stay: `rows` here.
+        Returns the sources that stay, and which rows of a `Past`: `rows`, in subclasses others.
         """
         if sources is None:
             return self, rows
@@ -301,8 +293,6 @@ class Encoded:
 
 class Transformer(nn.Module):
     """Encoder-decoder transformer that is given its embedding matrix.
-
-    Token identifiers follow `vocabulary.SPECIAL`: 0 padding, 1 end, 2 start.
 
     Args:
         operands: for tree positions, how many operands each non-interchangeable token takes, in

@@ -150,8 +150,7 @@ class Trainer:
 
         (A source of more tokens than tree positions hold branches is looked at: that is a wait.)
 
-        Returns:
-            the loss, a scalar on the device, and the number of positions worked on.
+        Returns the loss, a scalar on the device, and the number of positions worked on.
         """
         config, step, seed = self.experiment.training, self.step, self.experiment.seed
         for group in self.optimizer.param_groups:
@@ -177,10 +176,7 @@ class Trainer:
 
         Every `log_every` steps the log gets a record. A checkpoint is written every
         `checkpoint_every` steps, ten minutes after the last one, and when the process is told to
-        terminate (SIGTERM), which then ends as Ctrl-C does.
-
-        Returns:
-            the network, in evaluation mode.
+        terminate (SIGTERM), which then ends as Ctrl-C does. Returns the network in evaluation mode.
 
         Raises:
             ValueError: `until` is not between this step and the end.
@@ -268,9 +264,8 @@ class Trainer:
         if not all(weight.isfinite().all() for weight in parameters(self.optimizer)):
             self._diverged(f"a weight is infinite or not a number after step {self.step}")
         self._clock()
-        interval = self.interval | {"loss": float(self.interval["loss"])}
         extra = {"step": self.step, "seconds": self.seconds, "executed": self.executed}
-        extra["interval"] = interval
+        extra["interval"] = self.interval | {"loss": float(self.interval["loss"])}
         self.network.save(self.directory / CHECKPOINT, extra, self.optimizer)
 
 
@@ -290,8 +285,7 @@ def validate(network: Network, stream) -> dict:
         real = targets != Vocabulary.pad_id
         correct += (logits.argmax(-1) == targets)[real].sum().item()
         count += real.sum().item()
-    loss = sum(losses) / len(losses)
-    record = {"validation_loss": loss, "validation_accuracy": correct / count}
+    record = {"validation_loss": sum(losses) / len(losses), "validation_accuracy": correct / count}
     if isinstance(network.experiment, CopyingExperiment):
         record["validation_edit_distance"] = _longest_edit_distance(network)
     network.train()

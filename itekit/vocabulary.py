@@ -76,10 +76,8 @@ class Vocabulary:
         tokens = list(tokens)
         for position, token in enumerate(tokens):
             if token not in self._ids:
-                raise UnknownTokenError(
-                    f"unknown token {token!r} at position {position}: expected one of "
-                    f"{' '.join(self.tokens[len(SPECIAL) :])}"
-                )
+                found, known = f"{token!r} at position {position}", self.tokens[len(SPECIAL) :]
+                raise UnknownTokenError(f"unknown token {found}: expected one of {' '.join(known)}")
         return [self._ids[token] for token in tokens]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
