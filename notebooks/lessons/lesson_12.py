@@ -75,7 +75,7 @@ def forms_panel(agreement: Callable[[Sequence[str]], float]) -> Panel:
         answers = [ascii_uppercase[number] for number in numbers[:forms]]
         colours = [GRID, *(f"{colour}66" for colour in COLOURS[:-1] * 5)]  # pale, A grey
         shade = dict(zip(ascii_uppercase, colours, strict=False))
-        box = "display:inline-block;width:1.2em;text-align:center;background:"
+        box = "display:inline-block;width:1.2em;text-align:center;color:#222;background:"
         squares = "".join(f'<span style="{box}{shade[one]}">{one}</span>' for one in answers)
         line = f"{len(set(answers))} different answers to {len(answers)} forms: "
         line += f"<b>alpha-covariance {alpha_covariance(answers):.3f}</b>, "
