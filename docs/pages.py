@@ -22,7 +22,8 @@ OFFLINE = """{% extends "lab/index.html.j2" %}
 {% block html_head_js_mathjax %}{% endblock %}
 {% block html_head_js_mermaidjs %}{% endblock %}
 {% block notebook_css %}{{ super() }}<style>
-.jp-InputArea-editor { overflow-x: auto !important } /* long lines of code scroll on a phone */
+/* long lines of code scroll on a phone */
+.jp-InputArea-editor { display: block; width: 100%; box-sizing: border-box; overflow-x: auto }
 </style>{% endblock %}"""
 
 

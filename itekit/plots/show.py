@@ -156,6 +156,8 @@ def mime_bundle(figure: go.Figure, alt: str, *, static_picture: bool = True) -> 
     spec = json.loads(figure.to_json())
     # figures stay here, and the wheel scrolls the page in three dimensions too
     spec["config"] = {"displaylogo": False, "showSendToCloud": False, "scrollZoom": False}
+    if width < 600:  # the buttons would lie on the title
+        spec["config"]["displayModeBar"] = False
     data, metadata = {"application/vnd.plotly.v1+json": spec, "text/plain": alt}, {}
     picture = png_bytes(figure) if static_picture else None
     if picture is not None:

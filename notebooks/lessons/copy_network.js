@@ -213,7 +213,7 @@ function panel(root, packed, first) {
   const [last, drawn] = networks[networks.length - 1], names = drawn.tokens.slice(START + 1);
   root.innerHTML = `<style>${STYLE}</style><div class="controls">
     <label class="text">string <input spellcheck="false" autocomplete="off" autocapitalize="off"></label>
-    <label>random draw <input type="range" min="0" max="${drawn.matrices.length - 1}" value="0">
+    <label>random draw <input type="range" data-lm-suppress-shortcuts="true" min="0" max="${drawn.matrices.length - 1}" value="0">
     <output>0</output></label><button>Rename at random</button><button>First string</button></div>
     <div role="status"></div><div aria-live="polite"></div>`;
   const [box, slider] = root.querySelectorAll("input"), [rename, reset] = root.querySelectorAll("button");

@@ -20,7 +20,7 @@ SCRIPT = Path(__file__).with_name("copy_network.js")
 DRAWS = 10
 PAGE = """<p>These are the whole networks, {count:,} numbers, at work in your browser
 (<code>notebooks/lessons/copy_network.js</code>; in Python: <code>itekit/model.py</code>).</p>
-<div class="copies" id="{name}" data-lm-suppress-shortcuts="true">{no_panel}</div>
+<div class="copies" id="{name}">{no_panel}</div>
 <script>(() => {{
 {script}
 panel(document.getElementById("{name}"), {networks}, {text});

@@ -60,7 +60,7 @@ def failures_figure(
         figure.add_bar(x=rates, y=list(bars), showlegend=False, **bar, **place)
     figure.update_yaxes(autorange="reversed", type="category", ticksuffix=" ")
     figure.update_xaxes(title_text="wrong answers", tickformat=".0%", range=[0, 0.4])
-    return style(figure, width=WIDEST, height=500, margin={"l": 90, "t": 45})
+    return style(figure, width=WIDEST, height=540, margin={"l": 90, "t": 45})
 
 
 check_teacher_forcing = Exercise(

@@ -73,7 +73,8 @@ def show_rates(panels: Mapping[str, Mapping[str, Mapping[str, Counts]]], title: 
                 legend = {"mode": "markers", "marker": {"color": _colour(mark, DARK)} | shape}
                 figure.add_scatter(x=[None], y=[None], name=mark, **legend, **place)
     figure.update_xaxes(range=[-4, 106], dtick=20, ticksuffix=" %")
-    _rows(figure, rows, title, 150 + len(rows) * (26 + 22 * len(marks)), told)
+    each = 22 if len(marks) < 3 else 30  # room for a number above a mark
+    _rows(figure, rows, title, 150 + len(rows) * (26 + each * len(marks)), told)
 
 
 def show_differences(
