@@ -63,6 +63,12 @@ class Retries:
         self.method = methods.get(network.experiment.embedding.kind, "renamings")
         self.names = network.experiment.readable_vocabulary.interchangeable[0]
 
+    def solver(self, draw: int = 0, sample: int | None = None) -> Solver:
+        """Who answers under a draw of U, or samples."""
+        kind = Copier if isinstance(self.experiment, CopyingExperiment) else Solver
+        told = {"progress": self.progress, "sample": sample, "scale": self.scale}
+        return kind(self.network, draw, **told)
+
     def renamings(self, number: int, problems: Sequence[str]) -> list[Renaming]:
         """How try `number` renames each problem; not at all where something else is random."""
         if self.method != "renamings" or number == 0:
@@ -76,11 +82,8 @@ class Retries:
 
     def answers(self, number: int, problems: Sequence[str]) -> list[list[str]]:
         """The answers of all beams to each problem in try `number`, counted from 0."""
-        kind = Copier if isinstance(self.experiment, CopyingExperiment) else Solver
-        told = {"progress": self.progress, "scale": self.scale}
-        if self.method == "samples" and number:
-            told["sample"] = number
-        solver = kind(self.network, number if self.method == "random parts" else 0, **told)
+        draw = number if self.method == "random parts" else 0
+        solver = self.solver(draw, number if self.method == "samples" and number else None)
         renamings = self.renamings(number, problems)
         answers = solver.beam_answers([r(f) for r, f in zip(renamings, problems, strict=True)])
         undo = [r.inverse() for r in renamings]
