@@ -23,7 +23,7 @@ CONTENTS = {  # caption -> documents in the sidebar
     "Lessons": ["notebooks/[0-9]*", "notebooks/explorer", "notebooks/cheat_sheet"],
     "Appendix": ["notebooks/appendix/*"],
     "For lecturers": ["notebooks/README", "notebooks/questions", "notebooks/solutions/*"],
-    "Data": ["data/README", "data/results/README"],
+    "Data": ["data/README", "data/results/README", "CHANGELOG"],
     "Source": ["itekit/**", "notebooks/lessons/*"],
 }
 
@@ -35,7 +35,7 @@ include_patterns = ["**.md", "notebooks/**", "itekit/**", "LICENSE"]
 exclude_patterns = [".*", "**/.*", "**/__pycache__", "docs", "reports", "runs", "tests", "**/*.txt"]
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".py": "python", ".js": "javascript"}
 
-nb_execution_mode = "off"
+nb_execution_mode, nb_render_markdown_format = "off", "myst"
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 3
 html_theme = "sphinx_book_theme"
@@ -82,6 +82,7 @@ def read(app, docname: str, source: list[str]) -> None:
         for folder in ("notebooks/appendix", "notebooks/solutions"):
             first = min((ROOT / folder).glob("*.ipynb")).relative_to(ROOT).as_posix()
             source[0] = source[0].replace(f"]({folder})", f"]({first})")
+        source[0] = source[0].replace("](itekit)", "](itekit/vocabulary.py)")
         for caption, documents in CONTENTS.items():
             lines = [":hidden:", ":glob:", f":caption: {caption}", "", *documents, "```"]
             source[0] += "\n".join(["\n```{toctree}", *lines, ""])
