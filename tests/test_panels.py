@@ -171,6 +171,9 @@ def test_assignment_explorer_shows_errors_inside_and_goes_on():
 def test_ask_panel_sends_the_core_formula_and_says_what_is_wrong():
     panel = AskPanel(None)
     assert "Formula: a U (b &amp; Xc)" in panel.answer.value
+    panel.task.value = "propositional"  # which knows no U: the example changes with it
+    assert "Formula: a & (b | !c)" in text_of(panel)
+    panel.task.value = "ltl"
     panel.text.value = "a U (b"
     assert "^" in wrong(panel)
     panel.text.value = "F aa"

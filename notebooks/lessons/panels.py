@@ -312,13 +312,20 @@ class AskPanel(Panel):
     `model` is an `itekit.llm.LanguageModel`, or None, which the panel says when it is asked.
     """
 
-    def __init__(self, model, formula: str = "a U (b & X c)"):
+    EXAMPLES = {"ltl": "a U (b & X c)", "propositional": "a & (b | !c)"}
+
+    def __init__(self, model, formula: str = EXAMPLES["ltl"]):
         self.model, self.text = model, typed(formula, "formula", None, "initial")
         self.task = widgets.Dropdown(options=list(LANGUAGES), description="task")
         self.button = button("Ask", "comment")
         super().__init__([self.task, self.text, self.button])
         self.button.on_click(self._start)
+        self.task.observe(self._change_example, "value")
         self.watch(self.task, self.text)
+
+    def _change_example(self, change) -> None:
+        if self.text.value == self.EXAMPLES[change["old"]]:
+            self.text.value = self.EXAMPLES[change["new"]]
 
     def _question(self):
         from itekit.tasks.prompts import Question

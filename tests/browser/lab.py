@@ -51,7 +51,8 @@ def find_browser() -> str:
 @contextmanager
 def jupyter_lab(folder: Path, log: Path) -> Iterator[str]:
     """A server on copies of the notebooks; gives the address of a notebook, to be formatted."""
-    shutil.copytree(ROOT / "notebooks", folder / "notebooks")
+    for part in ("notebooks", "data/pictures"):
+        shutil.copytree(ROOT / part, folder / part)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port, token = free.getsockname()[1], secrets.token_hex(16)
