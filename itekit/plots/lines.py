@@ -168,7 +168,8 @@ def rates_with_intervals(
             mode="lines+markers",
             line={"color": colour, "width": 2.5, "dash": dash},
             marker={"symbol": symbol, "size": 9, "color": colour},
-            hovertemplate=f"{name}, %{{x}}: %{{y:.1%}}<extra></extra>",
+            customdata=list(points),  # so that a trace that is shifted aside says where it belongs
+            hovertemplate=f"{name}, %{{customdata}}: %{{y:.1%}}<extra></extra>",
         )
     values = sorted({value for points in counts.values() for value in points})
     text = [f"{value:,}" for value in values]
