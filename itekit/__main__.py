@@ -110,26 +110,6 @@ def sets(_) -> int:
     return 0
 
 
-def efficiency(arguments) -> int:
-    """Measure what the embeddings cost, and write the result."""
-    from itekit.efficiency import measure, result_path
-    from itekit.files import write_json
-
-    result = measure(arguments.scale, _device(arguments))
-    path = result_path(result["scale"], arguments.directory)
-    write_json(path, result)
-    print(f"result    {path}")
-    return 0
-
-
-def search(arguments) -> int:
-    """Train and evaluate the missing settings of the copying search; 1 if one of them failed."""
-    from itekit.search import search_command
-
-    _device(arguments)
-    return search_command(arguments)
-
-
 def _device(arguments) -> str:
     """The device that was asked for, or cuda where there is one; sets the number of threads."""
     import torch
@@ -254,14 +234,9 @@ def make_parser() -> argparse.ArgumentParser:
 
     text = "Do the whole paper: generate, train, evaluate, and fill its tables; or a part of it."
     add = command("itekit.tasks.paper:paper_command", f"--seed {COMPUTE}", "paper", text)
-    about = "experiments, and efficiency, solving-time, search; default: all of the paper"
+    about = "experiments; default: all of the paper"
     add.add_argument("names", nargs="*", metavar="NAME", help=f"{about}; KEY=VALUE for all of them")
     add.add_argument("--dry-run", action="store_true", help="say what is done, hours and disk")
-
-    add = command(search, f"{COMPUTE} --directory --dask").add_argument
-    add("--workers", type=count, default=1, help="settings at a time; default: 1")
-    add("--only", type=at_least(0), metavar="N", help="at most N settings")
-    add("--folder", metavar="DIR", help="of checkpoints; default: runs/search")
 
     made = command(generate, "--scale --seed --dask")
     add = made.add_mutually_exclusive_group(required=True).add_argument
@@ -271,24 +246,6 @@ def make_parser() -> argparse.ArgumentParser:
     made.add_argument("--output", metavar="DIR", help="default: runs/sets/NAME-SCALE")
 
     command(sets)
-    command(efficiency, f"{COMPUTE} --directory").set_defaults(threads=1)  # a processor's time
-    place, text = "itekit.datasets.solving_time", "Measure how long Spot takes to solve."
-    command(f"{place}:measure_command", "--scale --directory", "solving-time", text)
-
-    text = "Evaluate a language model on the same problems."
-    add = command("itekit.llm:llm_command", "--scale --directory", "llm", text).add_argument
-    add("task", choices=("ltl", "prop"))
-    add("--base-url", metavar="URL", help="a server; default: the offline model")
-    add("--model", metavar="NAME", help="as that server calls it")
-    add("--samples", type=count, help="problems of the test split")
-    add("--grid", action=argparse.BooleanOptionalAction, help="also those of the heatmaps")
-    add("--renamed", type=at_least(0), help="problems renamed for each number of APs")
-    add("--held-to-form", action="store_true", help="hold traces to a JSON schema too (ours)")
-    add("--plain-fields", action="store_true", help="send OpenAI's fields only, without top-k")
-    add("--max-tokens", type=count, default=128, help="of a reply; default: 128")
-    add("--timeout", type=positive, default=120, metavar="S", help="default: 120")
-    add("--parallel", type=count, default=1, help="questions at a time; default: 1")
-    add("--threads", type=count, default=1, help="of the offline model; default: 1")
     command("itekit.doctor:main", "", "doctor", "Say what works here, and how to mend the rest.")
     return parser
 

@@ -1,7 +1,7 @@
 """The whole paper as a list: what is generated, trained, evaluated and measured, in what order.
 
-`python -m itekit paper` does what is not done yet, and goes on where it was stopped. Language
-models are left out, since they need a server: `python -m itekit llm`.
+`python -m itekit paper` does what is not done yet, and goes on where it was stopped.
+The copying search, times and language models are left out: notebooks 06, 13, 14 and appendix 07.
 """
 
 import math
@@ -24,8 +24,7 @@ PAPER = {  # family: variants, by the paper's sections
     "prop": f"plain full-vocabulary alpha-renaming {ABLATED}",
     "prop-perturbed": OTHER_DATA,
 }
-COMMANDS = ("efficiency", "solving-time", "search")  # the search is by far the longest
-ALL = (*(f"{family}/{one}" for family in PAPER for one in PAPER[family].split()), *COMMANDS)
+ALL = tuple(f"{family}/{one}" for family in PAPER for one in PAPER[family].split())
 
 # Estimates: what a step of ltl/proposed takes at paper size, the least that a step takes, problems
 # that such a network answers in a second, labels that a core makes in a second, bytes of a problem.
@@ -48,7 +47,7 @@ class Step(NamedTuple):
 
 
 def steps(names=(), scale: str | None = None, seed: int = 0, **changes) -> list[Step]:
-    """The steps of some experiments and of COMMANDS, or of ALL: sets come before trainings.
+    """The steps of some experiments, or of ALL: sets come before trainings.
 
     An experiment comes after the one with whose weights it begins. ValueError: an unknown name, or
     a wrong setting in `changes`.
@@ -56,7 +55,7 @@ def steps(names=(), scale: str | None = None, seed: int = 0, **changes) -> list[
     from itekit.experiments import experiment
 
     names, wanted = tuple(names) or ALL, {}
-    for name in (name for name in names if name not in COMMANDS):
+    for name in names:
         made = experiment(name, scale, seed, **changes)
         if made.start:
             wanted.setdefault(made.start, experiment(made.start, scale, seed))
@@ -66,7 +65,7 @@ def steps(names=(), scale: str | None = None, seed: int = 0, **changes) -> list[
     for made in wanted.values():
         needed = any(made.name == other.start for other in wanted.values())
         found += _experiment(made, needed, changes if made.name in names else {})
-    return found + [_measured(name, scale) for name in COMMANDS if name in names]
+    return found
 
 
 def _sets(made) -> list[str]:
@@ -118,25 +117,6 @@ def _experiment(made, needed: bool, changes: dict) -> list[Step]:
             told,
         ),
     ]
-
-
-def _measured(name: str, scale: str | None) -> Step:
-    from itekit import efficiency, results, search
-    from itekit.datasets import solving_time
-    from itekit.experiments import experiment
-    from itekit.files import resolve_scale
-
-    scale = resolve_scale(scale)
-    words = name, "--scale", scale
-    if name == "search":
-        left = search.missing(scale, results.RESULTS)
-        one = _experiment(experiment("copying-5-10/proposed", scale), False, {})
-        hours = sum(step.hours for step in one)
-        return Step(words, not left, hours * len(left), 0.0, f"{len(left)} trainings left")
-    path = efficiency.result_path(scale)
-    if name == "solving-time":
-        path = solving_time.result_path(scale)
-    return Step(words, path.exists(), 0.0, 0.0, "hours not estimated")
 
 
 def parameters(made) -> int:
@@ -241,13 +221,13 @@ def paper_command(arguments) -> int:
     if arguments.dry_run:
         return 0
     for step in rest:
-        options = ("device", "threads") if step.words[0] not in ("generate", "solving-time") else ()
+        options = ("device", "threads") if step.words[0] != "generate" else ()
         told = {option: getattr(arguments, option) for option in options}
         more = [f"--{option}={value}" for option, value in told.items() if value]
         print(f"\n== {' '.join(step.words)}", flush=True)
         call([*step.words, *more])
     scale = listed[0].words[listed[0].words.index("--scale") + 1]
     path = RUNS / f"paper-{scale}-s{arguments.seed}.md"
-    write_text(path, paper_rows([n for n in names or ALL if n not in COMMANDS], *given[1:]) + "\n")
+    write_text(path, paper_rows(names or ALL, *given[1:]) + "\n")
     print(f"\n{path.read_text()}\ntables    {path}")
     return 0
