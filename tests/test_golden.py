@@ -14,7 +14,7 @@ import torch
 from itekit.data import Batch
 from itekit.datasets.sets import read_set
 from itekit.decoding import Solver, beam, greedy
-from itekit.evaluation import TEST_SEED
+from itekit.tasks.task import TEST_SEED
 from itekit.random_vectors import seeded
 from itekit.results import load_network
 from itekit.tasks.copying import copying_batch
@@ -55,7 +55,7 @@ def copying_answers(network) -> dict:
 def logic_answers(network) -> dict:
     task = network.experiment.task
     pairs = read_set(task.set_name("test"), "lab")["test"][:24]
-    if network.experiment.embedding.extends:
+    if network.experiment.embedding.maker.extends:
         pairs = pairs + read_set(task.set_name("generalization"), "lab")["test"][::180]
     formulas = [formula for formula, _ in pairs]
     solver = Solver(network, 1)
