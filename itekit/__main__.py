@@ -33,7 +33,7 @@ def run(arguments) -> int:
 
 def train(arguments) -> int:
     """Train an experiment, or resume it; on request copy the finished run to data/."""
-    from itekit.experiments import experiment
+    from itekit.names import experiment
     from itekit.results import RUNS, publish, trainer
 
     device = _device(arguments)
@@ -129,7 +129,7 @@ def _device(arguments) -> str:
 def _network(arguments):
     """The network that a command is about: a given checkpoint, the own run, or the shipped one."""
     from itekit.doctor import CHECKERS, need
-    from itekit.experiments import experiment
+    from itekit.names import experiment
     from itekit.results import RUNS, load_network
     from itekit.training import FINISHED, Network
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from itekit.data import Batch
-from itekit.experiments import experiment
 from itekit.files import MissingError, read_json
+from itekit.names import experiment
 from lessons import measured
 from lessons.efficiency import (
     EFFORTS,

@@ -129,7 +129,7 @@ def test_the_groups_measure_what_the_evaluation_measures(name, variants, monkeyp
     monkeypatch.setattr(Solver, "answers", by_chance)
     subject = subject_of(name)
     solver, different = Solver(subject.network), set()
-    for formula, _ in read_set(subject.experiment.set_name("35"), "smoke")["test"]:
+    for formula, _ in read_set(subject.experiment.task.set_name("test"), "smoke")["test"]:
         if subject.used(formula):
             renamings = renamings_of(subject, formula, variants)
             *_, groups = grouped(subject, formula, renamings)

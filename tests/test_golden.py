@@ -14,10 +14,10 @@ import torch
 from itekit.data import Batch
 from itekit.datasets.sets import read_set
 from itekit.decoding import Solver, beam, greedy
-from itekit.tasks.task import TEST_SEED
 from itekit.random_vectors import seeded
 from itekit.results import load_network
 from itekit.tasks.copying import copying_batch
+from itekit.tasks.task import TEST_SEED
 
 FILE = Path(__file__).parent / "golden.json"
 COPYING = {"copying-5-10/proposed": "paper", "copying-5-10/alpha-renaming": "paper"}

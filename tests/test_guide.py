@@ -8,10 +8,11 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from itekit.results import load_result, our_value
+from itekit.results import load_result
 from itekit.tasks.ltl import check
 from itekit.workers import check_all
 from lessons.exercises import Exercise
+from lessons.paper import our_value
 from lessons.rates import newcombe
 from lessons.runs import counts
 

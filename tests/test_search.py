@@ -11,7 +11,7 @@ import pytest
 
 from itekit.experiments import SCALES, EvaluationGrid, TrainingConfig
 from itekit.files import locked
-from itekit.results import load_result, paper_table
+from itekit.results import load_result
 from itekit.training import Trainer, TrainingDivergedError
 from itekit.workers import Pool
 from lessons import copying_search as module
@@ -25,6 +25,7 @@ from lessons.copying_search import (
     search,
     search_settings,
 )
+from lessons.paper import paper_table
 from lessons.search_tables import paper_search
 
 ROOT = Path(__file__).parents[1]

@@ -6,7 +6,8 @@ import numpy as np
 import torch
 
 from itekit.data import Batch, copying_batch
-from itekit.experiments import CopyingExperiment, LogicExperiment, experiment
+from itekit.experiments import CopyingExperiment, LogicExperiment
+from itekit.names import experiment
 from itekit.network import Network
 from itekit.tasks.copying import CopyingData
 
@@ -27,9 +28,9 @@ def tiny_network(name: str = "copying-5-10/proposed", seed: int = 0) -> Network:
 
 def mixed_batch(network: Network, count: int = 6, seed: int = 0) -> Batch:
     """Strings of lengths 1 to 7 over the test vocabulary."""
-    data = CopyingData(1, 7, network.experiment.data.characters)
+    data = CopyingData(1, 7, network.experiment.task.data.characters)
     strings, lengths = data.strings(count, np.random.default_rng(seed))
-    return copying_batch(strings, lengths, network.experiment.vocabulary)
+    return copying_batch(strings, lengths, network.experiment.task.vocabulary)
 
 
 def seeded(seed: int = 0) -> torch.Generator:

@@ -12,9 +12,9 @@ from uuid import uuid4
 
 import numpy as np
 
+from itekit.decoding import Solver
 from itekit.network import Network
 from itekit.notebooks import NO_PANEL
-from itekit.redraw import Copier
 
 SCRIPT = Path(__file__).with_name("copy_network.js")
 DRAWS = 10
@@ -32,7 +32,7 @@ def packed(network: Network) -> dict:
     made, extends = network.experiment, network.experiment.embedding.kind == "dual_part"
     arrays = {name: x.numpy() for name, x in network.model.state_dict().items()}
     draws = range(DRAWS if extends else 1)
-    arrays["matrices"] = np.stack([Copier(network, draw).U.numpy() for draw in draws])
+    arrays["matrices"] = np.stack([Solver(network, draw).U.numpy() for draw in draws])
     numbers = np.concatenate([x.ravel() for x in arrays.values()]).astype("<f4")
     return {
         "tokens": made.readable_vocabulary.tokens,

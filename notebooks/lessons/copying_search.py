@@ -20,8 +20,9 @@ import numpy as np
 import torch
 
 from itekit.evaluation import GridEvaluation
-from itekit.experiments import Experiment, TrainingConfig, experiment, from_json, resolve_scale
+from itekit.experiments import Experiment, TrainingConfig, resolve_scale
 from itekit.files import locked, read_json, write_json
+from itekit.names import experiment, from_json
 from itekit.random_vectors import METHODS
 from itekit.results import RESULTS, RUNS, evaluated
 from itekit.tasks.copying import EvaluationGrid

@@ -31,8 +31,9 @@ from itekit.datasets.generate import sample
 from itekit.datasets.sets import read_set
 from itekit.decoding import END, beam
 from itekit.embeddings import EmbeddingConfig
-from itekit.experiments import LogicExperiment, experiment, resolve_scale
+from itekit.experiments import LogicExperiment, resolve_scale
 from itekit.files import MissingError
+from itekit.names import experiment
 from itekit.random_vectors import sampling_set_size, seeded
 from itekit.training import Network, adamw, batch_loss
 from lessons.measured import command, load_measured, origin
@@ -88,7 +89,7 @@ class Subject:
     @torch.no_grad()
     def forward(self, batch: Batch) -> torch.Tensor:
         """The logits of a batch, with a U drawn for it, without gradients."""
-        U = self.network.train(False).matrix(self.experiment.vocabulary, self.draw)
+        U = self.network.train(False).matrix(self.experiment.task.vocabulary, self.draw)
         return self.network.logits(U, batch.to(self.device))
 
     def prepare(self) -> torch.Tensor:
@@ -102,7 +103,7 @@ class Subject:
         project, impossible = model.project, U.new_zeros(len(U))
         impossible[END] = -torch.inf
         with patch.object(model, "project", lambda U, x: project(U, x) + impossible):
-            return beam(model, U, source.to(self.device), steps, self.experiment.beam)[0][:, 0]
+            return beam(model, U, source.to(self.device), steps, self.experiment.task.beam)[0][:, 0]
 
 
 def take_turns(

@@ -10,12 +10,11 @@ import plotly.graph_objects as go
 import torch
 from torch.nn.functional import cosine_similarity, cross_entropy, normalize
 
-from itekit.data import CopyingStream
-from itekit.experiments import experiment
+from itekit.decoding import Solver
 from itekit.losses import AdaCos
+from itekit.names import experiment
 from itekit.random_vectors import seeded
-from itekit.redraw import Copier
-from itekit.tasks.copying import strings_with_unique
+from itekit.tasks.copying import CopyingStream, strings_with_unique
 from itekit.training import Network, adamw, learning_rate
 from lessons.copies import copies
 from lessons.exercises import Exercise, many, random_tensor
@@ -133,11 +132,11 @@ def run_figure(runs) -> go.Figure:
 
 def print_mistakes(network: Network, count: int = 64) -> None:
     """Cosines of the rows of 30 letters: of all pairs, and of those that copies confuse."""
-    vocabulary = network.experiment.test_vocabulary
+    vocabulary = network.experiment.task.test_vocabulary
     strings = strings_with_unique(count, 10, 10, np.random.default_rng(99))
     letters = vocabulary.interchangeable[0]
     texts = ["".join(letters[i] for i in row) for row in strings]
-    U = Copier(network).U
+    U = Solver(network).U
     cosines, made = (U @ U.T).numpy().round(2) + 0.0, Counter()
     for one in copies(network, texts):
         if len(one.answer) == len(one.source):  # no letter left out, so that places match

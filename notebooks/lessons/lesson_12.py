@@ -14,10 +14,11 @@ from itekit.alpha import Renaming, alpha_covariance, used_tokens
 from itekit.data import problems
 from itekit.datasets.sets import read_set
 from itekit.decoding import Solver
-from itekit.experiments import experiment
-from itekit.results import load_result, markdown_table, our_rate, paper_cell, shipped
+from itekit.names import experiment
+from itekit.results import load_result, shipped
 from lessons.exercises import Exercise, many, one_by_one, replaced
 from lessons.panels import Panel, look, small_panel
+from lessons.paper import markdown_table, our_rate, paper_cell
 from lessons.plots import COLOURS, SYMBOLS, show, style
 from lessons.plots.show import GREY, GRID
 from lessons.rates import wilson

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 import plotly.graph_objects as go
 
-from itekit.data import PairStream, Problems
 from itekit.datasets.sets import read_set
 from itekit.experiments import LogicExperiment
+from itekit.tasks.streams import PairStream, Problems
 from lessons.exercises import Exercise, many
 from lessons.figures import slider
 from lessons.plots import COLOURS, GREY, runtime_figure, show, style

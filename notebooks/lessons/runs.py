@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from IPython.display import Markdown
 
-from itekit.experiments import experiment
 from itekit.files import MissingError
+from itekit.names import LOGIC_NAMES, experiment
 from itekit.network import Network
 from itekit.results import (
     RUNS,
@@ -21,13 +21,10 @@ from itekit.results import (
     load_network,
     load_or_train,
     load_redraw,
-    markdown_table,
-    our_rate,
-    paper_cell,
     results,
     shipped,
 )
-from itekit.tasks.names import LOGIC_NAMES
+from lessons.paper import markdown_table, our_rate, paper_cell
 from lessons.rates import wilson
 
 COLUMNS = {  # what a row of the paper's tables on logic tells

@@ -27,18 +27,18 @@ from itekit.alpha import (
     used_tokens,
 )
 from itekit.datasets.sets import read_set
-from itekit.evaluation import TEST_SEED
-from itekit.experiments import SCALES, experiment
+from itekit.experiments import SCALES
 from itekit.logic.formulas import LANGUAGES, FormulaError, parse_prefix, to_prefix
 from itekit.logic.traces import parse_trace
 from itekit.logic.truth_tables import parse_assignment
+from itekit.names import NAMES, experiment
 from itekit.network import Network
 from itekit.random_vectors import seeded
 from itekit.redraw import Retries
 from itekit.results import checkpoint_path
 from itekit.tasks.copying import strings_with_unique
-from itekit.tasks.names import NAMES
 from itekit.tasks.propositional import form
+from itekit.tasks.task import TEST_SEED
 from itekit.tasks.verdicts import EXACT, INCORRECT, SOLVED, TIME_OUT
 from itekit.workers import Pool, call
 from lessons.copies import LONGEST, check_text
@@ -79,7 +79,7 @@ class Subject:
         self.retries = Retries(network, progress=False)
         self.task = getattr(network.experiment, "task", "copying")
         self.vocabulary = self.experiment.readable_vocabulary
-        self.names = self.experiment.test_vocabulary.interchangeable[0]
+        self.names = self.experiment.task.test_vocabulary.interchangeable[0]
         self.readable_names = self.vocabulary.interchangeable[0]
         self.is_random = self.experiment.embedding.kind == "dual_part"
 
@@ -102,7 +102,7 @@ class Subject:
     def read(self, text: str) -> str:
         """The problem that was typed; ValueError: what is wrong, and where."""
         problem = text.strip()
-        check_text(problem, self.experiment.test_vocabulary)
+        check_text(problem, self.experiment.task.test_vocabulary)
         return problem
 
     def random(self, rng: np.random.Generator) -> str:
@@ -165,7 +165,7 @@ class LogicSubject(Subject):
             formula = renaming(formula)
             remark = f"here {', '.join(arrows(renaming, strange, ' is called '))}"
         problem = to_prefix(formula)
-        if not set(formula.tokens()) <= set(self.experiment.test_vocabulary.tokens):
+        if not set(formula.tokens()) <= set(self.experiment.task.test_vocabulary.tokens):
             spelled = to_infix(formula, unicode=True)
             remark = f"{spelled}, rewritten into what the models know: ! & X U 1 0"
             problem = to_prefix(formula.core()).replace("!!", "")  # as in no formula of training
@@ -187,14 +187,14 @@ class LogicSubject(Subject):
 
     def random(self, rng: np.random.Generator) -> str:
         """A problem of the generalization set; MissingSetError: it is not there."""
-        name, known = self.experiment.set_name("-generalization"), set(self.vocabulary.tokens)
+        name, known = self.experiment.task.set_name("generalization"), set(self.vocabulary.tokens)
         pairs = read_set(name, self.experiment.scale)["test"]
         readable = [formula for formula, _ in pairs if set(formula) <= known]
         return readable[rng.integers(len(readable))]
 
     def as_read(self, problem: str) -> Renaming:
         names = self.readable_names
-        return canonical_renaming(problem if self.experiment.canonical else "", names, names)
+        return canonical_renaming(problem if self.experiment.task.canonical else "", names, names)
 
     def tree(self, problem: str) -> tuple[list[str], list[tuple[int, ...]]]:
         symbols = {operator.token: operator.symbol for operator in self.language.operators}
