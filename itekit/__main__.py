@@ -8,6 +8,7 @@ import argparse
 import math
 import os
 import pkgutil
+import signal
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -81,26 +82,6 @@ def generate(arguments) -> int:
     with cluster(arguments.dask) if arguments.dask else nullcontext() as client:
         print(summary(make(what, arguments.output, client=client, **options)))
     return 0
-
-
-def efficiency(arguments) -> int:
-    """Measure what the embeddings cost, and write the result."""
-    from itekit.efficiency import measure, result_path
-    from itekit.files import write_json
-
-    result = measure(arguments.scale, _device(arguments))
-    path = result_path(result["scale"], arguments.directory)
-    write_json(path, result)
-    print(f"result    {path}")
-    return 0
-
-
-def search(arguments) -> int:
-    """Train and evaluate the missing settings of the copying search; 1 if one of them failed."""
-    from itekit.search import search_command
-
-    _device(arguments)
-    return search_command(arguments)
 
 
 def _device(arguments) -> str:
@@ -230,11 +211,6 @@ def make_parser() -> argparse.ArgumentParser:
     add = command(evaluate, f"{NETWORK} --checkpoint").add_argument
     add("--rope-base", type=positive, metavar="BASE", help="of the rotary positions")
 
-    add = command(search, f"{COMPUTE} --directory --dask").add_argument
-    add("--workers", type=count, default=1, help="settings at a time; default: 1")
-    add("--only", type=at_least(0), metavar="N", help="at most N settings")
-    add("--folder", metavar="DIR", help="of checkpoints; default: runs/search")
-
     made = command(generate, "--scale --seed --dask")
     add = made.add_mutually_exclusive_group(required=True).add_argument
     add("name", nargs="?", help="a set, such as ltl35 (the table in data/README.md has all)")
@@ -242,24 +218,6 @@ def make_parser() -> argparse.ArgumentParser:
     made.add_argument("--workers", type=count, help="processes; default: one for each core")
     made.add_argument("--output", metavar="DIR", help="default: runs/sets/NAME-SCALE")
 
-    command(efficiency, f"{COMPUTE} --directory").set_defaults(threads=1)  # a processor's time
-    place, text = "itekit.datasets.solving_time", "Measure how long Spot takes to solve."
-    command(f"{place}:measure_command", "--scale --directory", "solving-time", text)
-
-    text = "Evaluate a language model on the same problems."
-    add = command("itekit.llm:llm_command", "--scale --directory", "llm", text).add_argument
-    add("task", choices=("ltl", "prop"))
-    add("--base-url", metavar="URL", help="a server; default: the offline model")
-    add("--model", metavar="NAME", help="as that server calls it")
-    add("--samples", type=count, help="problems of the test split")
-    add("--grid", action=argparse.BooleanOptionalAction, help="also those of the heatmaps")
-    add("--renamed", type=at_least(0), help="problems renamed for each number of APs")
-    add("--held-to-form", action="store_true", help="hold traces to a JSON schema too (ours)")
-    add("--plain-fields", action="store_true", help="send OpenAI's fields only, without top-k")
-    add("--max-tokens", type=count, default=128, help="of a reply; default: 128")
-    add("--timeout", type=positive, default=120, metavar="S", help="default: 120")
-    add("--parallel", type=count, default=1, help="questions at a time; default: 1")
-    add("--threads", type=count, default=1, help="of the offline model; default: 1")
     command("itekit.doctor:main", "", "doctor", "Say what works here, and how to mend the rest.")
     return parser
 
@@ -271,6 +229,7 @@ def main(argv: list[str] | None = None) -> int:
     if rest and ("changes" not in arguments or any(word.startswith("-") for word in rest)):
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     function = arguments.function
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a cluster's end is as Ctrl-C
     try:
         if rest:
             arguments.changes += map(change, rest)

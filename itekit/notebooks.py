@@ -362,11 +362,11 @@ def batch_command(arguments) -> int:
         with cluster as client:
             ends = run_all(runs, arguments.workers, client, **options)
     width = max(map(len, ends))
-    for name, end in sorted(ends.items(), key=lambda item: item[1][0] == "failed"):
+    for name, end in sorted(ends.items(), key=lambda item: item[1][0] == "failed"):  # the last
         print("{:<{}}  {:<9} {:>7}  {}".format(name, width, *end).rstrip())
     counts = Counter(status for status, *_ in ends.values())
     print(f"\n{len(ends)} runs: {', '.join(f'{n} {status}' for status, n in counts.items())}")
-    sets = sets_needed(runs).items()
-    print(f"sets      {', '.join(name + ' (missing)' * (not here) for name, here in sets)}")
+    missing = [name for name, here in sets_needed(runs).items() if not here]
+    print(f"missing   {', '.join(missing) or 'no'} sets of problems")
     print(f"output    {Path(runs[0].output).parent}")
     return int("failed" in counts)

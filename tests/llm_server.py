@@ -5,8 +5,8 @@ import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from itekit.llm import LanguageModel, Sampling
-from itekit.tasks.prompts import Question
+from lessons.llm import LanguageModel, Sampling
+from lessons.prompts import Question
 
 Behaviour = Callable[[dict], tuple[int, str, str]]
 """From a request's JSON: status, content type and body; status 0 hangs up, -1 waits for the end."""

@@ -10,11 +10,11 @@ import spot
 
 from itekit.datasets.candidates import COLLECTIONS, candidates, patterns, random_formulas
 from itekit.logic.formulas import ARITY, LTL, PROPOSITIONAL, parse_prefix, split, to_prefix
-from itekit.logic.infix import parse_infix
 from itekit.logic.spot_bridge import prefix_to_spot
 from itekit.logic.traces import sorted_operands
 from itekit.tasks.ltl import solve
 from itekit.vocabulary import proposition_names
+from lessons.infix import parse_infix
 
 
 def first(count: int, *args, **options) -> list[str]:

@@ -45,8 +45,6 @@ def ended(capsys, *words: str) -> tuple[int, str]:
         (f"evaluate {COPYING} --scale paper --seed 77", "make it: python -m itekit train"),
         ("generate", "one of the arguments name --from-manifest is required"),
         ("generate --from-manifest Makefile", "Makefile"),
-        ("llm ltl --base-url http://localhost:1/v1", "need each other"),
-        ("llm ltl --model llama", "need each other"),
     ],
 )
 def test_bad_input_ends_with_code_2_and_a_clear_line(command, message, capsys):
@@ -80,7 +78,7 @@ def test_settings_may_stand_anywhere_behind_the_name(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-@pytest.mark.parametrize("command", [f"train {COPYING}", "redraw ltl/proposed", "search"])
+@pytest.mark.parametrize("command", [f"train {COPYING}", "redraw ltl/proposed"])
 def test_a_gpu_that_is_not_there_is_said(command, capsys):
     code, said = ended(capsys, *command.split(), "--device", "cuda")
     assert code == 2 and "--device cuda: " in said

@@ -3,22 +3,23 @@
 import pytest
 import torch
 
-from itekit.__main__ import main
 from itekit.data import Batch
-from itekit.efficiency import (
+from itekit.experiments import experiment
+from itekit.files import MissingError, read_json
+from lessons import measured
+from lessons.efficiency import (
     EFFORTS,
     KINDS,
     METHODS,
     QUANTITIES,
     Subject,
     load_efficiency,
+    measure,
     step_parts,
     summary,
     take_turns,
     vocabulary_costs,
 )
-from itekit.experiments import experiment
-from itekit.files import MissingError, read_json
 
 
 @pytest.fixture
@@ -27,9 +28,10 @@ def batch():
     return Batch(torch.tensor([[5, 8, 1], [8, 1, 0]]), torch.tensor([[8, 1], [8, 1]]))
 
 
-def test_the_command_writes_what_it_measured_and_where(tmp_path):
-    assert main(["efficiency", "--scale", "smoke", "--directory", str(tmp_path)]) == 0
-    found = load_efficiency("smoke", tmp_path)
+def test_a_result_says_what_was_measured_and_where(tmp_path, monkeypatch):
+    monkeypatch.setattr(measured, "RESULTS", tmp_path)
+    measured.save_measured("efficiency", measure("smoke"))
+    found = load_efficiency("smoke")
     assert found == read_json(tmp_path / "efficiency-smoke.json")
     assert found["result"]["methods"] == list(METHODS)
     for quantity in QUANTITIES:
@@ -37,12 +39,12 @@ def test_the_command_writes_what_it_measured_and_where(tmp_path):
         assert list(one) == list(METHODS)
         assert all(method["seconds"] > 0 for method in one.values())
         assert one["plain"]["ratio_quartiles"] == [1.0, 1.0, 1.0]
-    measured = {"command", "versions", "hardware", "date", "threads", "clock"}
-    assert measured <= set(found["measured"]) and found["measured"]["threads"] == 1
+    facts = {"command", "versions", "hardware", "date", "threads", "clock"}
+    assert facts <= set(found["measured"]) and found["measured"]["threads"] == 1
     assert found["experiments"]["proposed"] == experiment("ltl/proposed", "smoke").to_json()
     assert found["result"]["formulas"]["steps"] == EFFORTS["smoke"]["length"]
-    with pytest.raises(MissingError, match="python -m itekit efficiency --scale paper"):
-        load_efficiency("paper", tmp_path)
+    with pytest.raises(MissingError, match="13_efficiency.ipynb -p scale paper -p measure true"):
+        load_efficiency("paper")
 
 
 def test_only_the_learned_embeddings_grow_with_the_vocabulary():

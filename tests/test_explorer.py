@@ -20,7 +20,6 @@ from itekit.datasets.sets import read_set
 from itekit.decoding import Solver
 from itekit.evaluation import covariance
 from itekit.logic.formulas import parse_prefix, to_prefix
-from itekit.logic.infix import formula_from_text
 from itekit.logic.spot_bridge import to_spot
 from itekit.redraw import Retries
 from itekit.results import CHECKPOINTS
@@ -35,6 +34,7 @@ from lessons.explorer import (
     attempts_html,
     attention_figure,
 )
+from lessons.infix import formula_from_text
 from lessons.subjects import (
     Groups,
     Judge,

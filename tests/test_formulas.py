@@ -27,7 +27,9 @@ from itekit.logic.formulas import (
     proposition,
     to_prefix,
 )
-from itekit.logic.infix import (
+from itekit.logic.traces import Trace, parse_trace
+from itekit.logic.truth_tables import Assignment, parse_assignment
+from lessons.infix import (
     TOKENS,
     formula_from_text,
     parse_infix,
@@ -36,8 +38,6 @@ from itekit.logic.infix import (
     trace_from_text,
     trace_to_infix,
 )
-from itekit.logic.traces import Trace, parse_trace
-from itekit.logic.truth_tables import Assignment, parse_assignment
 
 a, b, c = map(proposition, "abc")
 

@@ -10,17 +10,16 @@ from hypothesis import given
 from llm_server import FakeServer, completion, model_on
 from logical import formulas
 
-from itekit.__main__ import main
 from itekit.alpha import Renaming
 from itekit.datasets.sets import read_set
 from itekit.files import RESULTS, MissingError, read_json
-from itekit.llm import judge, load_result, measure
 from itekit.logic.formulas import LANGUAGES, to_prefix
-from itekit.logic.infix import parse_infix, trace_to_infix
 from itekit.logic.traces import parse_trace
 from itekit.logic.truth_tables import truth_table
 from itekit.tasks import ltl, propositional
-from itekit.tasks.prompts import (
+from lessons.infix import parse_infix, trace_to_infix
+from lessons.llm import LanguageModel, judge, load_result, measure
+from lessons.prompts import (
     LTL_PROMPT,
     PROPOSITIONAL_PROMPT,
     AnswerError,
@@ -158,7 +157,7 @@ def test_renaming_a_reply_renames_its_answer_and_prose_alike():
 def replies(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("replies")
-        patch.setattr("itekit.llm.KEEP", folder)
+        patch.setattr("lessons.llm.KEEP", folder)
         yield folder
 
 
@@ -230,7 +229,7 @@ def test_shipped_verdicts_are_what_the_checkers_say_of_the_shipped_replies(path)
 
 
 def test_models_without_latin_letters_have_results_of_their_own(tmp_path, monkeypatch):
-    monkeypatch.setattr("itekit.llm.RESULTS", tmp_path)
+    monkeypatch.setattr("lessons.measured.RESULTS", tmp_path)
     files = set()
     for model in ("模型", "型模", "模型-7", "model-7"):
         with pytest.raises(MissingError) as missing:
@@ -239,19 +238,17 @@ def test_models_without_latin_letters_have_results_of_their_own(tmp_path, monkey
     assert len(files) == 4
 
 
-def test_the_command_writes_a_result(replies, capsys):
+def test_a_result_says_where_it_comes_from_and_what_is_kept_is_not_asked_again(replies):
     with FakeServer(solver) as server:
-        options = ["--base-url", server.base_url, "--model", "Fake 1.0", "--samples=3", "--grid"]
-        place = ["--scale", "smoke", "--directory", str(replies)]
-        for new in (True, False):
-            assert main(["llm", "prop", *options, *place]) == 0
-            assert ("replies   0 are new" in (said := capsys.readouterr().out)) != new
-    written = read_json(replies / "llm-fake-1-0-prop-smoke.json")
-    full_marks(written["result"], 3)
-    covariance = written["result"]["alpha_covariance_training"]["by_propositions"]
+        for asked in (True, False):
+            model = LanguageModel("Fake 1.0", server.base_url)
+            found = measure(model, "propositional", "smoke", effort={"samples": 3, "grid": True})
+            assert bool(model.answered) == asked
+    full_marks(found["result"], 3)
+    covariance = found["result"]["alpha_covariance_training"]["by_propositions"]
     assert {cell["mean"] for cell in covariance.values()} == {1.0}, "labels are fixed by formulas"
-    assert (replies / "llm-fake-1-0-prop").is_dir() and "100.0%" in said
-    assert written["sampling"]["seed"] == 42 and "openai" in written["evaluated"]["versions"]
-    assert written["model"] == {"name": "Fake 1.0", "server": server.base_url}
-    with pytest.raises(MissingError, match="python -m itekit llm prop --scale lab"):
+    assert (replies / "llm-fake-1-0-prop").is_dir()
+    assert found["sampling"]["seed"] == 42 and "openai" in found["evaluated"]["versions"]
+    assert found["model"] == {"name": "Fake 1.0", "server": server.base_url}
+    with pytest.raises(MissingError, match="14_language_model.ipynb -p scale lab -p evaluate true"):
         load_result("no such model", "propositional", "lab")

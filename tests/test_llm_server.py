@@ -9,7 +9,7 @@ import pytest
 from llm_server import GOOD, QUESTIONS, FakeServer, completion, failure, model_on
 
 from itekit.files import MissingError
-from itekit.llm import (
+from lessons.llm import (
     KEY_VARIABLE,
     LanguageModel,
     LocalServer,
@@ -18,7 +18,7 @@ from itekit.llm import (
     ask_all,
     offline_model,
 )
-from itekit.tasks.prompts import Question, prompt, read_answer
+from lessons.prompts import Question, prompt, read_answer
 
 
 def test_what_is_sent():

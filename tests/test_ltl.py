@@ -17,8 +17,6 @@ from spot import buddy
 from itekit.alpha import Renaming
 from itekit.datasets.candidates import random_formulas
 from itekit.logic.formulas import LTL, FormulaError, parse_prefix, to_prefix
-from itekit.logic.infix import parse_infix, trace_to_infix
-from itekit.logic.semantics import holds, lassos
 from itekit.logic.spot_bridge import (
     prefix_to_spot,
     to_spot,
@@ -30,6 +28,8 @@ from itekit.tasks.ltl import TRANSLATIONS, check, is_empty, satisfies, solve
 from itekit.tasks.verdicts import CORRECT, EXACT, GOOD, INCORRECT, INVALID, TIME_OUT, VACUOUS
 from itekit.vocabulary import proposition_names
 from itekit.workers import run
+from lessons.infix import parse_infix, trace_to_infix
+from lessons.semantics import holds, lassos
 
 # Spot the plain way: made by its constructors, its default translation, its text of words
 

@@ -253,7 +253,6 @@ MISSING = {
     "evaluate ltl/proposed": "logic",
     "redraw prop/proposed": "logic",
     "generate ltl35": "logic",
-    "llm ltl": "llm",
     "run lesson.ipynb": "notebooks",
 }
 EACH = """

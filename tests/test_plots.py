@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from logical import formulas
 
-from itekit import plots
 from itekit.logic.formulas import parse_prefix
-from itekit.plots.lassos import LOOKS
-from itekit.plots.show import WIDEST
-from itekit.plots.trees import MOST_NODES, tree_places
+from lessons import plots
 from lessons.lesson_12 import paper_alpha_covariance
+from lessons.plots.lassos import LOOKS
+from lessons.plots.show import WIDEST
+from lessons.plots.trees import MOST_NODES, tree_places
 
 NAN = float("nan")
 LENGTHS, PROPOSITIONS = [3, 5, 7, 9], [1, 2, 4]

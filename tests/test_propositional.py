@@ -10,10 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from itekit.alpha import Renaming
-from itekit.logic import aiger_bridge, semantics
+from itekit.logic import aiger_bridge
 from itekit.logic import truth_tables as tables
 from itekit.logic.formulas import PROPOSITIONAL, FormulaError, fold, parse_prefix, to_prefix
-from itekit.logic.semantics import truth_table
 from itekit.logic.truth_tables import Assignment, parse_assignment
 from itekit.tasks.propositional import (
     CONTINGENT,
@@ -26,6 +25,8 @@ from itekit.tasks.propositional import (
 )
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID
 from itekit.vocabulary import proposition_names
+from lessons import semantics
+from lessons.semantics import truth_table
 
 CONNECTIVES = {
     "!": lambda a: not a,

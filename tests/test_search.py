@@ -9,12 +9,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from itekit import search as module
-from itekit.__main__ import main
 from itekit.experiments import SCALES, EvaluationGrid, TrainingConfig
 from itekit.files import locked
 from itekit.results import load_result, paper_table
-from itekit.search import (
+from itekit.training import Trainer, TrainingDivergedError
+from itekit.workers import Pool
+from lessons import copying_search as module
+from lessons import search_tables as tables
+from lessons.copying_search import (
     Setting,
     load_search,
     missing,
@@ -23,9 +25,6 @@ from itekit.search import (
     search,
     search_settings,
 )
-from itekit.training import Trainer, TrainingDivergedError
-from itekit.workers import Pool
-from lessons import search_tables as tables
 from lessons.search_tables import paper_search
 
 ROOT = Path(__file__).parents[1]
@@ -47,10 +46,6 @@ def fast(monkeypatch):
 @pytest.fixture
 def places(tmp_path):
     return {"directory": tmp_path / "results", "folder": tmp_path / "runs"}
-
-
-def options(places):
-    return ["--scale=smoke", "--threads=1", *map("--{0[0]}={0[1]}".format, places.items())]
 
 
 def without_times(record: dict) -> dict:
@@ -113,7 +108,7 @@ def test_a_training_that_was_stopped_goes_on_from_its_checkpoint(fast, places, m
     assert steps == [4, 5]
 
 
-def test_a_setting_that_fails_does_not_stop_the_others(fast, places, monkeypatch, capsys):
+def test_a_setting_that_fails_does_not_stop_the_others(fast, places, monkeypatch):
     first, second = search_settings("smoke")[:2]
 
     class Diverging(Trainer):
@@ -126,12 +121,8 @@ def test_a_setting_that_fails_does_not_stop_the_others(fast, places, monkeypatch
     found = dict(search("smoke", 2, **places))
     assert "TrainingDivergedError: the loss is nan" in str(found[first])
     assert load_search("smoke", places["directory"]) == [found[second]]
-    assert main(["search", "--only=1", *options(places)]) == 1
-    printed = capsys.readouterr().out
-    assert "7 settings at smoke size, 1 done before" in printed and "seed 0  failed: " in printed
-    with locked(places["folder"]):
-        assert main(["search", *options(places)]) == 2
-    assert "another process" in capsys.readouterr().err
+    with locked(places["folder"]), pytest.raises(BlockingIOError, match="another process"):
+        list(search("smoke", **places))
 
 
 def test_records_of_other_settings_and_damaged_files_are_named(fast, places, monkeypatch):

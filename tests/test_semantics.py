@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from logical import formulas, lassos, spot_formula, traces
 
 from itekit.logic.formulas import LTL, STEPS, Formula, parse_prefix, proposition
-from itekit.logic.semantics import (
+from itekit.logic.spot_bridge import trace_automaton
+from itekit.logic.traces import parse_trace
+from itekit.tasks.ltl import satisfies
+from lessons.semantics import (
     DEPENDS,
     FAILS,
     HOLDS,
@@ -24,9 +27,6 @@ from itekit.logic.semantics import (
     letters,
     truth_table,
 )
-from itekit.logic.spot_bridge import trace_automaton
-from itekit.logic.traces import parse_trace
-from itekit.tasks.ltl import satisfies
 
 # LTL on one word
 

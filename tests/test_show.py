@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 import pytest
 from PIL import Image
 
-from itekit import plots
+from lessons import plots
 
-look = importlib.import_module("itekit.plots.show")  # `plots.show` is the function
+look = importlib.import_module("lessons.plots.show")  # `plots.show` is the function
 FIGURE = plots.runtime_figure({"a": ([1, 10], [1, 2])})
 PLOTLY = "application/vnd.plotly.v1+json"
 

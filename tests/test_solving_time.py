@@ -2,9 +2,11 @@
 
 import pytest
 
-from itekit.__main__ import main
-from itekit.datasets import solving_time
-from itekit.datasets.solving_time import (
+from itekit.logic.formulas import parse_prefix
+from itekit.tasks.ltl import TRANSLATIONS
+from itekit.tasks.verdicts import TIME_OUT
+from lessons import measured, solving_time
+from lessons.solving_time import (
     GRIDS,
     TimingGrid,
     cell_formulas,
@@ -12,9 +14,6 @@ from itekit.datasets.solving_time import (
     load_solving_time,
     measure,
 )
-from itekit.logic.formulas import parse_prefix
-from itekit.tasks.ltl import TRANSLATIONS
-from itekit.tasks.verdicts import TIME_OUT
 
 SMALL = TimingGrid((4, 9), (1, 3), 4, 0.5, 20_000)
 
@@ -56,12 +55,12 @@ def test_statistics_of_a_cell(times, expected):
     assert tuple(cell_statistics(times).values()) == expected
 
 
-def test_the_command_writes_a_result_with_its_origin(tmp_path, monkeypatch, capsys):
+def test_a_result_says_where_it_comes_from_and_is_kept(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(GRIDS, "smoke", SMALL)
-    assert main(["solving-time", "--scale", "smoke", "--directory", str(tmp_path)]) == 0
+    monkeypatch.setattr(measured, "RESULTS", tmp_path)
+    measured.save_measured("solving-time", measure("smoke"))
     (path,) = tmp_path.iterdir()
     assert str(path) in capsys.readouterr().out
-    monkeypatch.setattr(solving_time, "RESULTS", tmp_path)
     result = load_solving_time("smoke")
     assert result["seed"] == 0 and result["grid"]["lengths"] == [4, 9]
     assert {"command", "hardware", "date", "seconds"} <= result["measured"].keys()
@@ -73,5 +72,5 @@ def test_the_command_writes_a_result_with_its_origin(tmp_path, monkeypatch, caps
     path.write_text("{")
     with pytest.raises(ValueError, match="solving-time-smoke.json: damaged JSON"):
         load_solving_time("smoke")
-    with pytest.raises(FileNotFoundError, match="itekit solving-time --scale paper"):
+    with pytest.raises(FileNotFoundError, match="07_labels_and_data.ipynb -p scale paper -p"):
         load_solving_time("paper")

@@ -17,16 +17,6 @@ from itekit.decoding import copy_strings
 from itekit.evaluation import GridEvaluation
 from itekit.logic import aiger_bridge
 from itekit.logic.formulas import PROPOSITIONAL, Formula, parse_prefix, proposition
-from itekit.logic.infix import parse_infix
-from itekit.logic.semantics import (
-    DEPENDS,
-    FAILS,
-    HOLDS,
-    evaluate_ltl,
-    evaluate_symbolic,
-    lassos,
-    letters,
-)
 from itekit.logic.spot_bridge import to_spot
 from itekit.logic.traces import Trace, parse_trace
 from itekit.logic.truth_tables import Assignment, parse_assignment
@@ -35,7 +25,17 @@ from itekit.tasks.ltl import satisfies
 from itekit.vocabulary import UnknownTokenError
 from lessons.automata import automaton_figure, formula_automaton
 from lessons.copies import GAP, Copy, CopyTable, copies
+from lessons.infix import parse_infix
 from lessons.panels import rows_figure
+from lessons.semantics import (
+    DEPENDS,
+    FAILS,
+    HOLDS,
+    evaluate_ltl,
+    evaluate_symbolic,
+    lassos,
+    letters,
+)
 from lessons.tables import (
     failing_completions,
     findings,

@@ -6,13 +6,14 @@ from hypothesis import strategies as st
 from logical import LONG_NAMES, assignments, formulas, traces
 
 from itekit.alpha import Renaming, alpha_equivalent_pairs, used_tokens
+from itekit.datasets.presets import perturb
 from itekit.logic.formulas import FormulaError, proposition
-from itekit.logic.infix import parse_infix_trace, trace_from_text, trace_to_infix
-from itekit.logic.perturbation import collides, perturb, published_perturbation
 from itekit.logic.traces import Trace, parse_trace, trace_equal
 from itekit.logic.truth_tables import Assignment, parse_assignment
 from itekit.tasks.ltl import check
 from itekit.tasks.verdicts import EXACT
+from lessons.infix import parse_infix_trace, trace_from_text, trace_to_infix
+from lessons.perturbation import collides, published_perturbation
 
 a, b, c = map(proposition, "abc")
 

@@ -17,9 +17,10 @@ one.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
+from itekit.alpha import canonical_renaming, tokens_of
 from itekit.files import resolve_scale, typed
 from itekit.logic.formulas import LANGUAGES, join, split
 from itekit.vocabulary import proposition_names
@@ -85,6 +86,18 @@ class Recipe:
         return sizes | {self.splits[-1][0]: total - sum(sizes.values())}
 
 
+def perturb(
+    source: Sequence[str], label: Sequence[str], names: Sequence[str]
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Rename a pair so that the label's APs appear in the order of `names` (ValueError if one
+    stands twice); APs that only the source has get the names that are left, by first appearance.
+
+    A pair is two token sequences (strings, lists, tuples), or a formula and a trace or assignment.
+    """
+    joined = [*tokens_of(label), *tokens_of(source)]
+    return canonical_renaming(joined, names, names).apply_pair(source, label)
+
+
 @dataclass(frozen=True)
 class Derivation:
     """A set made from another one's pairs, without new formulas.
@@ -117,8 +130,6 @@ class Derivation:
         """The derived splits from those of the source set."""
         if self.kind == "limited":
             return dict(source) | {"train": source["train"][: len(source["train"]) // 10]}
-        from itekit.logic.perturbation import perturb
-
         names = proposition_names(max(stratum.propositions for stratum in self.source.strata))
 
         def perturbed(pair: Pair) -> Pair:

@@ -11,8 +11,8 @@ import typing
 from collections.abc import Collection
 from pathlib import Path
 
-from itekit.datasets.presets import NAMES, PLAIN, Derivation, Pair, folder_name, preset
-from itekit.files import DATA, RUNS, SCALES, MissingError, atomic_path, read_json, typed
+from itekit.datasets.presets import PLAIN, Derivation, Pair, folder_name, preset
+from itekit.files import DATA, RUNS, MissingError, atomic_path, read_json, typed
 from itekit.logic.formulas import LANGUAGES, join, read_tokens
 
 SHIPPED, OWN = DATA / "sets", RUNS / "sets"

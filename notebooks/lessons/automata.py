@@ -14,8 +14,8 @@ import spot
 
 from itekit.logic.formulas import Formula
 from itekit.logic.spot_bridge import to_spot, word_to_trace
-from itekit.plots.lassos import LETTER, NODE
-from itekit.plots.show import COLOURS, DARK, WIDEST, arrow, style
+from lessons.plots.lassos import LETTER, NODE
+from lessons.plots.show import COLOURS, DARK, WIDEST, arrow, style
 
 LOOP, DOWN = 15, 125  # pixels: the radius of a loop, and from one state to the one below
 

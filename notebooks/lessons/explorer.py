@@ -19,14 +19,14 @@ from torch import Tensor
 
 from itekit.alpha import Renaming
 from itekit.model import Transformer, rotate
-from itekit.plots import COLOURS, GREY, embedding_matrix, formula_tree, light_rows, style
-from itekit.plots.show import WIDEST, compact
-from itekit.plots.trees import shaded_labels
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID, SOLVED, TIME_OUT, VACUOUS
 from itekit.vocabulary import Vocabulary
 from lessons.copies import Copy
 from lessons.figures import attention_heatmap, slider
 from lessons.panels import Panel, button, error_html, look, typed
+from lessons.plots import COLOURS, GREY, embedding_matrix, formula_tree, light_rows, style
+from lessons.plots.show import WIDEST, compact
+from lessons.plots.trees import shaded_labels
 from lessons.subjects import (
     TASKS,
     Attempt,

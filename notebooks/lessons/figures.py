@@ -15,7 +15,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from itekit.plots.show import (
+from lessons.plots.show import (
     AMOUNTS,
     BELOW,
     COLOURS,
@@ -29,7 +29,7 @@ from itekit.plots.show import (
     style,
     subplots,
 )
-from itekit.plots.trees import SHADES
+from lessons.plots.trees import SHADES
 
 
 def slider(steps: Sequence[Mapping], name: str, below: int, first: int = 0) -> dict:

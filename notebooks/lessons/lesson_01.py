@@ -10,9 +10,9 @@ from collections.abc import Mapping
 import plotly.graph_objects as go
 
 from itekit.alpha import Renaming, canonical_renaming, used_tokens
-from itekit.plots import AMOUNTS, COLOURS, colour_bar, style
-from itekit.plots.show import subplots
 from lessons.exercises import Exercise, many, one_by_one, replaced
+from lessons.plots import AMOUNTS, COLOURS, colour_bar, style
+from lessons.plots.show import subplots
 
 NAMES = "abcdef"
 WHITE = {"color": "white", "width": 3}

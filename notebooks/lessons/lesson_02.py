@@ -8,10 +8,10 @@ from itertools import count as count_up
 import plotly.graph_objects as go
 import torch
 
-from itekit.plots import COLOURS, GREY, SIGNED, colour_bar, style
-from itekit.plots.show import PLAIN, arrow, colours, subplots
 from itekit.random_vectors import METHODS, integers_to_vectors, random_vectors, sampling_set_size
 from lessons.exercises import Exercise, many
+from lessons.plots import COLOURS, GREY, SIGNED, colour_bar, style
+from lessons.plots.show import PLAIN, arrow, colours, subplots
 
 POINTS, CORNERS = "neighboring_points", "hypercube_vertices"
 LETTERS = list("abcdefghijklmnopqrstuvwxyz")

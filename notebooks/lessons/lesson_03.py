@@ -13,8 +13,6 @@ from torch.nn.functional import cosine_similarity, cross_entropy, normalize
 from itekit.data import CopyingStream
 from itekit.experiments import experiment
 from itekit.losses import AdaCos
-from itekit.plots import COLOURS, DASHES, GREY, style
-from itekit.plots.show import BELOW, WIDEST, subplots
 from itekit.random_vectors import seeded
 from itekit.redraw import Copier
 from itekit.tasks.copying import strings_with_unique
@@ -22,6 +20,8 @@ from itekit.training import Network, adamw, learning_rate
 from lessons.copies import copies
 from lessons.exercises import Exercise, many, random_tensor
 from lessons.panels import Panel, look, small_panel
+from lessons.plots import COLOURS, DASHES, GREY, style
+from lessons.plots.show import BELOW, WIDEST, subplots
 
 CLASSES = 33  # of the push: a target and 32 others, at cosine 0
 TOKENS = 100

@@ -12,9 +12,9 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from itekit.logic.formulas import parse_prefix
 from itekit.model import rope_factors, rotate
-from itekit.plots import AMOUNTS, COLOURS, colour_bar, style
 from lessons.exercises import Exercise, many, random_formula, random_tensor
 from lessons.panels import Panel, look, small_panel
+from lessons.plots import AMOUNTS, COLOURS, colour_bar, style
 
 BASES = (500, 1000, 2000, 5000, *range(10_000, 61_000, 5000), 100_000, 200_000, 500_000, 10**6)
 

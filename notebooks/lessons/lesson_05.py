@@ -12,13 +12,13 @@ from torch.nn.functional import normalize
 
 from itekit.experiments import from_json
 from itekit.network import Network
-from itekit.plots import COLOURS, edit_distance_heatmaps, show, style
-from itekit.plots.show import BELOW, WIDEST
 from itekit.results import markdown_table, our_value, paper_figures, paper_value
 from lessons.copies import copies
 from lessons.exercises import Exercise, many, random_tensor
 from lessons.figures import slider
 from lessons.lesson_03 import as_it_is, matrix
+from lessons.plots import COLOURS, edit_distance_heatmaps, show, style
+from lessons.plots.show import BELOW, WIDEST
 from lessons.runs import variant
 
 CORNERS = ("as trained", "more characters", "longer", "both")

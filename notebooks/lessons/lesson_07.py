@@ -6,11 +6,11 @@ from functools import partial
 import ipywidgets as widgets
 
 from itekit.logic.formulas import fold
-from itekit.logic.infix import to_infix
-from itekit.logic.semantics import evaluate_ltl
-from itekit.plots import lasso_table, show
 from lessons.exercises import Exercise, many, random_formula
+from lessons.infix import to_infix
 from lessons.panels import Panel, small_panel
+from lessons.plots import lasso_table, show
+from lessons.semantics import evaluate_ltl
 
 
 def letter_text(letter) -> str:

@@ -9,10 +9,10 @@ import plotly.graph_objects as go
 
 from itekit.decoding import Solver
 from itekit.network import Network
-from itekit.plots import COLOURS, style
-from itekit.plots.show import WIDEST, subplots
 from lessons.exercises import Exercise, many
 from lessons.panels import Panel, look, small_panel, typed
+from lessons.plots import COLOURS, style
+from lessons.plots.show import WIDEST, subplots
 from lessons.rates import wilson
 from lessons.subjects import Judge, LogicSubject
 from lessons.tables import html_table

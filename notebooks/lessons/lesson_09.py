@@ -12,16 +12,16 @@ from itekit.data import Pair, by_name
 from itekit.decoding import Solver
 from itekit.logic import truth_tables
 from itekit.logic.formulas import PROPOSITIONAL, to_prefix
-from itekit.logic.infix import formula_from_text
 from itekit.network import Network
-from itekit.plots import COLOURS, rates_with_intervals, style
-from itekit.plots.lines import METHODS
-from itekit.plots.show import look as look_of
 from itekit.results import load_log
 from itekit.tasks.propositional import check, solve
 from itekit.tasks.verdicts import GOOD
 from lessons.exercises import Exercise, many, random_formula
+from lessons.infix import formula_from_text
 from lessons.panels import Panel, look, small_panel, typed
+from lessons.plots import COLOURS, rates_with_intervals, style
+from lessons.plots.lines import METHODS
+from lessons.plots.show import look as look_of
 from lessons.tables import html_table
 
 NAMES, MARKS = "abc", "●▲■"

@@ -9,14 +9,14 @@ from scipy.stats import binomtest
 from itekit.datasets.presets import preset
 from itekit.decoding import Solver
 from itekit.logic.formulas import parse_prefix
-from itekit.logic.infix import formula_from_text, to_infix
 from itekit.network import Network
-from itekit.plots import rate_heatmaps, show
 from itekit.results import shipped
 from itekit.tasks.ltl import check
 from itekit.tasks.verdicts import SOLVED
 from lessons.exercises import Exercise, many
+from lessons.infix import formula_from_text, to_infix
 from lessons.panels import Panel, look, small_panel, typed
+from lessons.plots import rate_heatmaps, show
 from lessons.rates import Counts, Difference, newcombe, points, wilson
 from lessons.runs import Runs, counts, variant
 from lessons.tables import html_table

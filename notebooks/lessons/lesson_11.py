@@ -9,13 +9,14 @@ from IPython.display import Markdown
 from plotly.subplots import make_subplots
 
 from itekit.alpha import alpha_covariance
-from itekit.logic.perturbation import perturb, published_perturbation
-from itekit.plots import show, style
-from itekit.plots.lines import METHODS
-from itekit.plots.show import look
+from itekit.datasets.presets import perturb
 from itekit.results import markdown_table, our_rate, paper_cell
 from lessons.exercises import Exercise, many, random_formula
 from lessons.figures import slider
+from lessons.perturbation import published_perturbation
+from lessons.plots import show, style
+from lessons.plots.lines import METHODS
+from lessons.plots.show import look
 from lessons.rates import newcombe, wilson
 from lessons.runs import Runs, counts
 

@@ -15,11 +15,11 @@ from itekit.data import problems
 from itekit.datasets.sets import read_set
 from itekit.decoding import Solver
 from itekit.experiments import experiment
-from itekit.plots import COLOURS, SYMBOLS, show, style
-from itekit.plots.show import GREY, GRID
 from itekit.results import load_result, markdown_table, our_rate, paper_cell, shipped
 from lessons.exercises import Exercise, many, one_by_one, replaced
 from lessons.panels import Panel, look, small_panel
+from lessons.plots import COLOURS, SYMBOLS, show, style
+from lessons.plots.show import GREY, GRID
 from lessons.rates import wilson
 from lessons.runs import network
 

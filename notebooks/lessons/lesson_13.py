@@ -8,10 +8,10 @@ import plotly.graph_objects as go
 from itekit.data import PairStream, Problems
 from itekit.datasets.sets import read_set
 from itekit.experiments import LogicExperiment
-from itekit.plots import COLOURS, GREY, runtime_figure, show, style
-from itekit.plots.lines import METHODS
 from lessons.exercises import Exercise, many
 from lessons.figures import slider
+from lessons.plots import COLOURS, GREY, runtime_figure, show, style
+from lessons.plots.lines import METHODS
 
 
 def formulas(made: LogicExperiment) -> tuple[Problems, PairStream]:

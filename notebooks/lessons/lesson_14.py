@@ -9,13 +9,13 @@ import plotly.graph_objects as go
 from itekit import evaluation
 from itekit.data import Pair
 from itekit.decoding import Solver
-from itekit.llm import judge
-from itekit.plots import COLOURS, style
 from itekit.results import load_network, load_result
-from itekit.tasks.prompts import read_answer
 from itekit.tasks.verdicts import GOOD, VACUOUS
 from lessons.exercises import Exercise, many
+from lessons.llm import judge
 from lessons.panels import Panel, small_panel, typed
+from lessons.plots import COLOURS, style
+from lessons.prompts import read_answer
 
 
 def blind_panel(problems: Sequence[Pair], trace: str) -> Panel:

@@ -12,17 +12,17 @@ from itekit.alpha import Renaming, used_tokens
 from itekit.datasets.sets import read_set
 from itekit.decoding import Solver
 from itekit.evaluation import judge, propositions
-from itekit.logic.infix import formula_from_text
 from itekit.network import Network
-from itekit.plots import rates_with_intervals, style
-from itekit.plots.lines import METHODS
-from itekit.plots.show import BELOW, look
 from itekit.random_vectors import seeded
 from itekit.results import shipped
 from itekit.vocabulary import logic_vocabulary
 from lessons.exercises import Exercise, many, random_formula, replaced
+from lessons.infix import formula_from_text
 from lessons.lesson_12 import scores
 from lessons.panels import Panel, small_panel, typed
+from lessons.plots import rates_with_intervals, style
+from lessons.plots.lines import METHODS
+from lessons.plots.show import BELOW, look
 from lessons.rates import Counts
 from lessons.runs import counts, network
 from lessons.tables import html_table

@@ -16,17 +16,17 @@ import plotly.graph_objects as go
 
 from itekit.alpha import sample_renamings
 from itekit.logic.formulas import LANGUAGES, PROPOSITIONAL, Formula, FormulaError, to_prefix
-from itekit.logic.infix import formula_from_text, to_infix, trace_from_text, trace_to_infix
 from itekit.logic.truth_tables import Assignment, parse_assignment
 from itekit.network import Network
-from itekit.plots import embedding_matrix, lasso_figure, mime_bundle
-from itekit.plots.trees import MOST_NODES
 from itekit.redraw import Copier
 from itekit.tasks.propositional import solve
 from itekit.tasks.verdicts import TIME_OUT
 from itekit.vocabulary import proposition_names
 from itekit.workers import Pool, call
 from lessons.copies import check_text
+from lessons.infix import formula_from_text, to_infix, trace_from_text, trace_to_infix
+from lessons.plots import embedding_matrix, lasso_figure, mime_bundle
+from lessons.plots.trees import MOST_NODES
 from lessons.subjects import arrows
 from lessons.tables import findings, html_table, values_figure
 
@@ -309,7 +309,7 @@ class AssignmentExplorer(Panel):
 class AskPanel(Panel):
     """Type a formula, in infix or prefix notation, and ask; the reply, and the verdict on it.
 
-    `model` is an `itekit.llm.LanguageModel`, or None, which the panel says when it is asked.
+    `model` is an `lessons.llm.LanguageModel`, or None, which the panel says when it is asked.
     """
 
     EXAMPLES = {"ltl": "a U (b & X c)", "propositional": "a & (b | !c)"}
@@ -328,7 +328,7 @@ class AskPanel(Panel):
             self.text.value = self.EXAMPLES[change["new"]]
 
     def _question(self):
-        from itekit.tasks.prompts import Question
+        from lessons.prompts import Question
 
         formula = formula_from_text(self.text.value, LANGUAGES[self.task.value])
         if long := [name for name in formula.propositions if len(name) > 1]:
@@ -352,7 +352,7 @@ class AskPanel(Panel):
         self.button.disabled = False
 
     def _ask(self) -> str:
-        from itekit.llm import judge
+        from lessons.llm import judge
 
         question = self._question()
         if self.model is None:

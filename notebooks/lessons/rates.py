@@ -7,9 +7,9 @@ from statistics import NormalDist
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from itekit.plots import show, style
-from itekit.plots.lines import METHODS
-from itekit.plots.show import BELOW, DARK, GREY, look
+from lessons.plots import show, style
+from lessons.plots.lines import METHODS
+from lessons.plots.show import BELOW, DARK, GREY, look
 
 Counts = tuple[int, int]  # right answers, of so many
 Difference = tuple[float, float, float]  # of two rates, and the ends of its 95 % interval

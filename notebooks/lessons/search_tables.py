@@ -1,7 +1,7 @@
 """What the copying search says: its table, correlations, pairs, and the spread over draws (06).
 
 Paper, appendices "Hyperparameter Search" and "Sensitivity to randomness in embeddings". A record is
-a mapping of `itekit.search.load_search` or `paper_search`.
+a mapping of `lessons.copying_search.load_search` or `paper_search`.
 """
 
 import math
@@ -13,7 +13,7 @@ from scipy.stats import pearsonr
 
 from itekit.random_vectors import METHODS
 from itekit.results import paper_table
-from itekit.search import FEATURES, ROWS, Setting
+from lessons.copying_search import FEATURES, ROWS, Setting
 
 KEYS = ("method", "d_beta", *FEATURES)
 FACTORS = (*METHODS, "d_beta", *FEATURES)

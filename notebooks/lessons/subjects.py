@@ -30,7 +30,6 @@ from itekit.datasets.sets import read_set
 from itekit.evaluation import TEST_SEED
 from itekit.experiments import SCALES, experiment
 from itekit.logic.formulas import LANGUAGES, FormulaError, parse_prefix, to_prefix
-from itekit.logic.infix import formula_from_text, to_infix, trace_to_infix
 from itekit.logic.traces import parse_trace
 from itekit.logic.truth_tables import parse_assignment
 from itekit.network import Network
@@ -43,6 +42,7 @@ from itekit.tasks.propositional import form
 from itekit.tasks.verdicts import EXACT, INCORRECT, SOLVED, TIME_OUT
 from itekit.workers import Pool, call
 from lessons.copies import LONGEST, check_text
+from lessons.infix import formula_from_text, to_infix, trace_to_infix
 
 TASKS = {"copying": "copying", "ltl": "LTL", "propositional": "propositional logic"}
 EXAMPLES = {"ltl": "a & (c U b)", "propositional": "(a | b) & (b ^ c)"}

@@ -14,8 +14,13 @@ import plotly.graph_objects as go
 
 from itekit.logic import truth_tables
 from itekit.logic.formulas import PROPOSITIONAL, Formula, parse_prefix, to_prefix
-from itekit.logic.infix import to_infix, trace_to_infix
-from itekit.logic.semantics import (
+from itekit.logic.traces import Trace, parse_trace
+from itekit.logic.truth_tables import Assignment
+from itekit.tasks.propositional import TAUTOLOGY, check, classify, solve
+from lessons.infix import to_infix, trace_to_infix
+from lessons.plots import formula_tree, lasso_table
+from lessons.plots.lassos import LOOKS
+from lessons.semantics import (
     DEPENDS,
     FAILS,
     HOLDS,
@@ -24,11 +29,6 @@ from itekit.logic.semantics import (
     example_words,
     implied_by,
 )
-from itekit.logic.traces import Trace, parse_trace
-from itekit.logic.truth_tables import Assignment
-from itekit.plots import formula_tree, lasso_table
-from itekit.plots.lassos import LOOKS
-from itekit.tasks.propositional import TAUTOLOGY, check, classify, solve
 
 VERDICTS = {
     HOLDS: "every word of the trace satisfies the formula",

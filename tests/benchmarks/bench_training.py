@@ -26,11 +26,11 @@ from torch.nn.functional import cross_entropy, linear
 from torch.nn.utils import clip_grad_norm_
 
 from itekit.data import Batch, stream
-from itekit.efficiency import take_turns
 from itekit.experiments import Experiment, experiment
 from itekit.network import Network
 from itekit.random_vectors import seeded
 from itekit.training import adamw, batch_loss
+from lessons.efficiency import take_turns
 
 BATCHES = 6
 CASES = {"copying-5-10/proposed": "paper", "ltl/proposed": "lab", "prop/proposed": "lab"}

@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from statistics import median
 from unittest.mock import patch
 
@@ -33,9 +32,12 @@ from itekit.datasets.sets import read_set
 from itekit.decoding import END, beam
 from itekit.embeddings import EmbeddingConfig
 from itekit.experiments import LogicExperiment, experiment, resolve_scale
-from itekit.files import RESULTS, MissingError, provenance, read_json, there
+from itekit.files import MissingError
 from itekit.random_vectors import sampling_set_size, seeded
 from itekit.training import Network, adamw, batch_loss
+from lessons.measured import command, load_measured, origin
+
+NOTEBOOK = "13_efficiency"
 
 METHODS = ("plain", "alpha-renaming", "proposed")
 QUANTITIES = ("training_step", "forward", "generation", "embedding")
@@ -187,10 +189,11 @@ def step_parts(run: Callable[[], object], steps: int = 1) -> dict[str, float]:
     return dict(parts.most_common())
 
 
-def measure(scale: str | None = None, device: str = "cpu") -> dict:
+def measure(scale: str | None = None, device: str | None = None) -> dict:
     """Everything as JSON, printed as it comes; processor time on one CPU thread, else wall time."""
     scale, started, load = resolve_scale(scale), time.perf_counter(), os.getloadavg()[0]
     effort, now, clock = EFFORTS[scale], time.perf_counter, "perf_counter"
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     if str(device).startswith("cuda"):
         clock = "perf_counter after synchronize"
         now = lambda: (torch.cuda.synchronize(device), time.perf_counter())[1]  # noqa: E731
@@ -232,8 +235,8 @@ def measure(scale: str | None = None, device: str = "cpu") -> dict:
         calls = [partial(draw, count, 20, generator) for count in counts]
         drawn["seconds"][method] = [_median_seconds(call, effort["draws"]) for call in calls]
     result["random_vectors"] = drawn
-    measured = {"seconds": round(time.perf_counter() - started, 1), "clock": clock}
-    measured["threads"] = torch.get_num_threads()
+    words = command(NOTEBOOK, scale)
+    measured = {"clock": clock, "threads": torch.get_num_threads()}
     measured["load_average"] = [round(load, 1), round(os.getloadavg()[0], 1)]
     return {
         "name": "efficiency",
@@ -241,16 +244,11 @@ def measure(scale: str | None = None, device: str = "cpu") -> dict:
         "result": result,
         "effort": effort,
         "experiments": {method: s.experiment.to_json() for method, s in subjects.items()},
-        "measured": provenance(device) | measured,
+        "measured": origin(words, time.perf_counter() - started, device) | measured,
     }
 
 
-def result_path(scale: str, directory: Path | None = None) -> Path:
-    """Where a result is kept."""
-    return Path(directory or RESULTS) / f"efficiency-{scale}.json"
-
-
-def load_efficiency(scale: str | None = None, directory: Path | None = None) -> dict:
+def load_efficiency(scale: str | None = None) -> dict:
     """A kept result; MissingError says the command that makes it."""
-    path = result_path(scale := resolve_scale(scale), directory)
-    return read_json(there(path, f"efficiency --scale {scale}"), dict)
+    scale = resolve_scale(scale)
+    return load_measured("efficiency", scale, command(NOTEBOOK, scale))

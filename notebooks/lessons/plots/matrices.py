@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from itekit.plots.show import PLAIN, SIGNED, colour_bar, colours, compact, style
+from lessons.plots.show import PLAIN, SIGNED, colour_bar, colours, compact, style
 
 LINE = {"color": "black", "width": 2}
 VEIL = {"fillcolor": "rgba(255,255,255,0.78)", "line_width": 0}

@@ -9,7 +9,6 @@ import time
 from collections.abc import Sequence
 from functools import cache
 from itertools import islice
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -17,11 +16,14 @@ from tqdm import tqdm
 
 from itekit.datasets.candidates import random_formulas
 from itekit.datasets.generate import TOOLS
-from itekit.files import RESULTS, provenance, read_json, resolve_scale, there, write_json
+from itekit.files import resolve_scale
 from itekit.logic.formulas import LTL
 from itekit.tasks.ltl import TRANSLATIONS, solve
 from itekit.tasks.verdicts import TIME_OUT
 from itekit.workers import run
+from lessons.measured import PACKAGES, command, load_measured, origin
+
+NOTEBOOK = "appendix/07_labels_and_data"
 
 
 class TimingGrid(NamedTuple):
@@ -85,7 +87,7 @@ def measure(scale: str | None = None, seed: int = 0, progress: bool = False) -> 
     "formulas" says how many each cell has, and each translation has "median", "upper_quartile" and
     "time_outs": a row for each AP count, a column for each length, None where there is no value.
     """
-    scale = resolve_scale(scale)
+    scale, start = resolve_scale(scale), time.perf_counter()
     grid = GRIDS[scale]
     cells = {(c, n): cell_formulas(grid, c, n, seed) for c in grid.counts for n in grid.lengths}
     items = [(text, by) for by in TRANSLATIONS for texts in cells.values() for text in texts]
@@ -105,26 +107,11 @@ def measure(scale: str | None = None, seed: int = 0, progress: bool = False) -> 
             name: rows({cell: values[name] for cell, values in statistics.items()})
             for name in ("median", "upper_quartile", "time_outs")
         }
-    return result
-
-
-def measure_command(arguments) -> int:
-    """`python -m itekit solving-time`: measure, and write the result."""
-    start = time.perf_counter()
-    result = measure(arguments.scale, progress=True)
-    where = provenance(packages=("itekit", "torch", "numpy", *TOOLS))
-    where["seconds"] = round(time.perf_counter() - start, 1)
-    path = result_path(result["scale"], arguments.directory)
-    write_json(path, result | {"measured": where})
-    print(f"result    {path}")
-    return 0
-
-
-def result_path(scale: str, directory: Path | None = None) -> Path:
-    """Where the result of `python -m itekit solving-time` is written and read."""
-    return Path(directory or RESULTS) / f"solving-time-{scale}.json"
+    seconds = time.perf_counter() - start
+    where = origin(command(NOTEBOOK, scale), seconds, packages=(*PACKAGES, *TOOLS))
+    return result | {"measured": where}
 
 
 def load_solving_time(scale: str = "lab") -> dict:
     """A shipped result of `measure`; MissingError says the command that makes it."""
-    return read_json(there(result_path(scale), f"solving-time --scale {scale}"), dict)
+    return load_measured("solving-time", scale, command(NOTEBOOK, scale))

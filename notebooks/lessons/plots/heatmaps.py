@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from itekit.plots.show import (
+from lessons.plots.show import (
     AMOUNTS,
     BELOW,
     WIDEST,

@@ -10,7 +10,7 @@ from math import cos, pi, sin
 
 import plotly.graph_objects as go
 
-from itekit.plots.show import COLOURS, DARK, PLAIN, WIDEST, arrow, style
+from lessons.plots.show import COLOURS, DARK, PLAIN, WIDEST, arrow, style
 
 MOST_TIMES = 60
 UNIT = 84  # pixels between two times of the picture, at most

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from itekit.plots.show import COLOURS, DARK, GREY, WIDEST, colour_bar, colours, style
+from lessons.plots.show import COLOURS, DARK, GREY, WIDEST, colour_bar, colours, style
 
 Path = tuple[int, ...]
 MOST_NODES = 200

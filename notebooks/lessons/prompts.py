@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itekit.alpha import Renaming, used_tokens
 from itekit.files import DATA
 from itekit.logic.formulas import LANGUAGES, parse_prefix
-from itekit.logic.infix import parse_infix_trace, to_infix
 from itekit.logic.truth_tables import parse_assignment
 from itekit.vocabulary import proposition_names
+from lessons.infix import parse_infix_trace, to_infix
 
 NAMES = proposition_names(26)
 LTL_PROMPT, PROPOSITIONAL_PROMPT = (
