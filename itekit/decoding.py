@@ -56,7 +56,7 @@ class _Steps:
         return going.nonzero()[:, 0]
 
     def select(self, rows: Tensor, sources: Tensor | None = None) -> None:
-        """Reorder what is kept: row i continues old row rows[i]; keep only `sources` (None: all)."""
+        """Reorder the cache: row i continues row rows[i]; keep only `sources` (None: all)."""
         self.encoded, past_rows = self.encoded.select(rows, sources)
         self.past.select(past_rows)
 

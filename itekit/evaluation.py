@@ -204,7 +204,7 @@ class Evaluation:
     def covariances(
         self, part: str, pairs: Sequence[Pair], vocabulary: Vocabulary, most: int, variants: int
     ) -> dict:
-        """Alpha-covariance by number of names (from 2), on the first `most` problems with that many.
+        """Alpha-covariance by number of names (from 2), on the first `most` problems with each.
 
         Each number is a part of its own, called PART-NUMBER.
         """

@@ -211,7 +211,7 @@ def _start(workers: int):
     if path.suffix == ".py" and "__name__" not in path.read_text("utf-8", errors="replace"):
         raise RuntimeError(f'{path}: call what uses workers below `if __name__ == "__main__":`')
     context = multiprocessing.get_context("forkserver")  # safe beside torch's threads, and quick,
-    context.set_forkserver_preload(["itekit.tasks.ltl", "itekit.tasks.propositional"])  # with these
+    context.set_forkserver_preload(["itekit.tasks.ltl", "itekit.logic.spot_bridge"])  # with these
     end_at_once = signal.SIGTERM, signal.SIG_DFL  # in C++ too
     return ProcessPool(workers, initializer=signal.signal, initargs=end_at_once, context=context)
 
