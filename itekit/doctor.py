@@ -29,7 +29,6 @@ EXTRAS = {  # of the package, and what its modules import of each
     "cluster": "distributed",
     "test": "nbval pytest",
 }
-CHECKERS = {"ltl": ["spot"], "propositional": ["aiger", "aiger_sat"]}  # they judge answers
 REINSTALL = "make setup installs it (or: python -m pip install -r requirements.txt)"
 # (name, what an optional part is good for and how to get it, code that prints what it found)
 CHECKS = (

@@ -341,7 +341,9 @@ class Transformer(nn.Module):
         """`tree_paths` of tokens [B, S]; ValueError: more branches than `deepest`."""
         return tree_paths(self.operands[tokens.clamp(max=len(self.operands) - 1)], self.deepest)
 
-    def add_positions(self, x: Tensor, source: Tensor, rotation: Tensor) -> tuple[Tensor, Tensor | None]:
+    def add_positions(
+        self, x: Tensor, source: Tensor, rotation: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
         """The encoder's input with its positions: tree positions added to x, or a rotation."""
         if not self.config.tree_positions:
             return x, rotation

@@ -60,6 +60,10 @@ class LogicTask(Task):
         pairs = read_set(self.set, self.scale)
         return pairs["train"], pairs["validation"]
 
+    def set_names(self) -> tuple[str, ...]:
+        parts = ("test", "generalization", "alpha_covariance")
+        return self.set, *map(self.set_name, parts)
+
     def set_name(self, part: str) -> str:
         """The set of a part of the evaluation."""
         return self.prefix + self.sets[part]

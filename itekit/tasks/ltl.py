@@ -88,6 +88,7 @@ class Ltl(LogicTask):
     kind = prefix = "ltl"
     fixed = "10!&|XU;{}"  # constants and operators; answers need `;` `{` `}`
     sets = LogicTask.sets | {"patterns": "-patterns"}  # formulas that people wrote (ours)
+    needs = ("spot",)
     check = staticmethod(check)
 
     def solve(self, problem: Text) -> str | None:

@@ -116,6 +116,7 @@ class Propositional(LogicTask):
     kind = "propositional"
     prefix = "prop"
     fixed = "10!&|=^"  # constants and operators
+    needs = ("aiger", "aiger_sat")
     check = staticmethod(check)
 
     def __post_init__(self):

@@ -56,9 +56,10 @@ class Task:
     canonical: bool = False
 
     EVALUATION: ClassVar[tuple[str, ...]] = ("limit", "beam", "draws")
-    kind: ClassVar[str]  # what files call the task; default: the name of the class, in small letters
+    kind: ClassVar[str]  # what files call it; default: the name of the class, in small letters
     operands: ClassVar[Mapping[str, int]] = {}  # token -> how many operands it takes, if any
     parts: ClassVar[tuple[str, ...]] = ("test",)  # of `pairs`: what `redraw` asks
+    needs: ClassVar[tuple[str, ...]] = ()  # modules beside the kit's that judge answers
     published: ClassVar[bool] = False  # decode by `decoding.published_search`
     vocabulary: ClassVar[Vocabulary]
     test_vocabulary: ClassVar[Vocabulary]
@@ -88,6 +89,10 @@ class Task:
     def check(problem, answer, label) -> str:
         """The verdict on an answer (`itekit.tasks.verdicts`); here the label alone is right."""
         return "exact" if answer == label else "incorrect"
+
+    def set_names(self) -> tuple[str, ...]:
+        """The sets of solved problems (`datasets.sets`) that training and evaluation read."""
+        return ()
 
     def solve(self, problem):
         """The answer of an ordinary solver; None if there is none."""
