@@ -2,6 +2,7 @@
 
 import json
 import math
+import shlex
 
 import numpy as np
 import pytest
@@ -60,7 +61,7 @@ def test_results_are_saved_and_loaded_and_all_seeds_are_found_in_order(directori
 
 def proposed(error: MissingError):
     """What the parser makes of the command that a message proposes."""
-    python, module, kit, *words = str(error).split("make it: ")[1].split()
+    python, module, kit, *words = shlex.split(str(error).split("make it: ")[1])
     assert (python, module, kit) == ("python", "-m", "itekit")
     return make_parser().parse_args(words)
 
@@ -93,18 +94,20 @@ def test_other_evaluations_of_a_run_stand_beside_it(directories, changed, end):
 
 def test_what_is_missing_says_how_to_make_it(directories):
     name = "copying-3-30/plain"
-    for load, words in (
-        (results.load_result, ["evaluate"]),
-        (results.load_network, ["train"]),
-        (results.load_log, ["train"]),
+    for load, word in (
+        (results.load_result, "evaluate"),
+        (results.load_network, "train"),
+        (results.load_log, "train"),
     ):
         with pytest.raises(MissingError) as caught:
             load(name, "smoke", 3)
         command = proposed(caught.value)
-        assert command.command in words
+        assert command.command == word
         assert (command.name, command.scale, command.seed) == (name, "smoke", 3)
-    with pytest.raises(MissingError, match=f"run {name}"):
+    with pytest.raises(MissingError) as caught:
         results.load_redraw(name, "smoke", 3)
+    parameters = [["name", name], ["scale", "smoke"], ["seed", "3"], ["do", '["redraw"]']]
+    assert proposed(caught.value).parameter == parameters
     assert results.shipped("ltl/proposed", "lab", 7) is None
     with pytest.raises(ValueError, match="unknown experiment"):
         results.shipped("ltl/proposd")
