@@ -174,7 +174,7 @@ def check_all(
     A check that workers can import (see `importable`) runs there, with a limit of CPU seconds: an
     answer that takes longer gets "time-out". Any other is called in this process, without a limit.
     The workers stay for the next call: to start one may mean to import torch.
-    `progress` shows a bar where there is a terminal. TaskError names an item that workers cannot check.
+    `progress` shows a bar in a terminal. TaskError names an item that workers cannot check.
     """
     items = list(items)
     if importable(check):
