@@ -160,7 +160,9 @@ def load_redraw(name: str, scale: str | None = None, seed: int = 0, suffix: str 
     """The shipped result of `redraw`, or of its "patterns"; errors as in `load_result`."""
     settings = experiment(name, scale, seed)
     path = RESULTS / f"{result_name(settings)}-{suffix}.json"
-    return read_json(_require(path, settings, "run"), dict)
+    about = {"name": name, "scale": settings.scale, "seed": seed, "do": f"'[\"{suffix}\"]'"}
+    options = " ".join(f"-p {key} {value}" for key, value in about.items())
+    return read_json(require(path, f"run notebooks/run.ipynb {options}"), dict)
 
 
 def results(name: str, scale: str | None = None, **evaluated) -> list[dict]:
