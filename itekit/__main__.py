@@ -79,7 +79,7 @@ def generate(arguments) -> int:
     make, what = regenerate, arguments.from_manifest
     if not what:
         make, what = generate, preset(arguments.name, arguments.scale, arguments.seed)
-    options = {"workers": arguments.workers, "progress": "text"}
+    options = {"workers": arguments.workers, "progress": True}
     with cluster(arguments.dask) if arguments.dask else nullcontext() as client:
         print(summary(make(what, arguments.output, client=client, **options)))
     return 0

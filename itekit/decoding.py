@@ -286,7 +286,8 @@ class Solver:
         answers = {}
         at_once = DECODED[self.U.device.type != "cpu"] // self.beams
         ordered = sorted(problems, key=lambda problem: (alike(problem), len(problem), problem))
-        with tqdm(total=len(ordered), disable=not self.progress, unit="problem") as bar:
+        hidden = None if self.progress else True  # None: where there is no terminal or notebook
+        with tqdm(total=len(ordered), disable=hidden, unit="problem") as bar:
             for (limit, names), group in groupby(ordered, alike):
                 group = list(group)
                 U = self.U[: self.vocabulary.learned_count + names] if names else self.U

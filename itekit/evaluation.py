@@ -48,7 +48,7 @@ def judge(check: Callable, pairs: Sequence[Pair], answers: Sequence, progress=Fa
     """
     asked = zip(pairs, answers, strict=True)
     items = [(problem, answer, label) for (problem, label), answer in asked if answer is not None]
-    verdicts = iter(check_all(check, items, progress="text" if progress else None))
+    verdicts = iter(check_all(check, items, progress=progress))
     return Judged(pairs, answers, [INVALID if a is None else next(verdicts) for a in answers])
 
 

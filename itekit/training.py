@@ -13,7 +13,6 @@ works, in batches padded to few lengths, and never waits for the GPU between two
 import json
 import math
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -223,9 +222,9 @@ class Trainer:
         last = config.steps if until is None else until
         if not self.step <= last <= config.steps:
             raise ValueError(f"until must be {self.step} to {config.steps}, found {until}")
-        lines = progress and not (sys.stderr.isatty() or "ipykernel" in sys.modules)
-        hidden = lines or not progress
+        hidden = None if progress else True  # None: where there is no terminal or notebook
         bar = tqdm(total=last, initial=self.step, disable=hidden, unit="step", desc=name)
+        lines = progress and bar.disable
         terminated = threading.Event()
         with locked(self.directory), bar, ExitStack() as stack:
             if threading.current_thread() is threading.main_thread():  # others get no signals
