@@ -96,7 +96,10 @@ def change_panel(networks: Mapping[str, Network], changes: Mapping[str, Callable
         table = [("", "<b>formula</b>", *(f"<b>{name}</b>" for name in solvers))]
         answers = [solver.answers(list(rows.values()), skip=True) for solver in solvers.values()]
         for (name, text), *found in zip(rows.items(), *answers, strict=True):
-            marks = (f"{'✓' if solves(text, a) else '✗'} <code>{escape(a) or '(no answer)'}</code>" for a in found)
+            marks = (
+                f"{'✓' if solves(text, a) else '✗'} <code>{escape(a) or '(no answer)'}</code>"
+                for a in found
+            )
             table.append((name, escape(to_infix(parse_prefix(text))), *marks))
         return html_table(table)
 

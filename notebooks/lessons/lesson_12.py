@@ -85,7 +85,8 @@ def forms_panel(agreement: Callable[[Sequence[str]], float]) -> Panel:
     sliders = {"forms asked": (6, 2, MOST_FORMS), "strays, in %": (50, 0, 100)}
     sliders["other answers"] = 5, 1, 25
     shape = "34em", "12em"
-    return small_panel(work, *(widgets.IntSlider(*r, **look(n, *shape)) for n, r in sliders.items()))
+    controls = (widgets.IntSlider(*r, **look(name, *shape)) for name, r in sliders.items())
+    return small_panel(work, *controls)
 
 
 def show_forms(
