@@ -71,7 +71,7 @@ test: $(READY)
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
 	@rm -rf reports/home
-	ITEKIT_HOME=reports/home $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope \
+	ITEKIT_HOME=$(CURDIR)/reports/home $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope \
 		-p itekit.notebooks --nbval-lax --nbval-cell-timeout=180 $(NOTEBOOKS)
 
 test-browser: export OMP_NUM_THREADS = 1
