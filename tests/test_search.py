@@ -139,7 +139,7 @@ def test_records_of_other_settings_and_damaged_files_are_named(fast, places, mon
 
 
 def test_workers_of_many_threads_are_refused(places):
-    two = SimpleNamespace(nthreads=lambda: {"a worker": 2})
+    two = SimpleNamespace(nthreads=lambda: {"a worker": 2}, wait_for_workers=lambda *_: None)
     with pytest.raises(ValueError, match="--nthreads 1"):
         next(search("smoke", pool=Pool(client=two), **places))
 
