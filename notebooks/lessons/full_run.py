@@ -39,10 +39,10 @@ def results_of(run) -> set[str]:
     if run.experiment is None:
         return {f"{name}-{settings['scale']}" for name in MEASURED[Path(run.notebook).stem]}
     if base := settings.get("rope_base"):
-        return {f"{run.experiment.slug}-model.rope_base={base}"}
+        return {f"{result_name(run.experiment)}-model.rope_base={base}"}
     do = settings.get("do", ["evaluate"])
     scaled = f"-scale{settings['logit_scale']}" if "logit_scale" in settings else ""
-    return {run.experiment.slug + f"-{part}{scaled}" * (part in REDRAWN) for part in do}
+    return {result_name(run.experiment) + f"-{part}{scaled}" * (part in REDRAWN) for part in do}
 
 
 def device_of(name: str | None) -> str:
