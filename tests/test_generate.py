@@ -43,11 +43,11 @@ class Here:
     def __exit__(self, *_):
         pass
 
-    def run(self, function, items, limit, count):
+    def run(self, function, items, unpack, limit, count):
         Here.limits.add(limit)
         for item in items:
             Here.asked += 1
-            yield TIME_OUT if item[1] in Here.slow else function(item)
+            yield TIME_OUT if item[0] in Here.slow else function(*item)
 
 
 @pytest.fixture
@@ -269,7 +269,7 @@ def test_time_outs_are_listed_and_taken_over_exactly(here, tmp_path):
 
 def test_a_difference_is_named_with_the_versions(here, tmp_path, monkeypatch):
     first = make(ltl_recipe(), tmp_path / "first")
-    monkeypatch.setattr(generate, "call", lambda item: "{1}")
+    monkeypatch.setitem(generate.SOLVE, "ltl", lambda *item: "{1}")
     with pytest.raises(RuntimeError, match=r"again.train\.txt is not the one of .*spottl"):
         regenerate(first, tmp_path / "again")
 

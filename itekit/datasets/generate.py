@@ -27,10 +27,12 @@ from itekit.datasets.presets import Derivation, Pair, Recipe, folder_name, from_
 from itekit.datasets.sets import MANIFEST, digest, read_folder, read_manifest, write_pairs
 from itekit.files import locked, provenance, versions, write_json
 from itekit.logic.formulas import ARITY, split
+from itekit.tasks import ltl, propositional
 from itekit.tasks.propositional import UNSATISFIABLE, classify
 from itekit.tasks.verdicts import TIME_OUT
-from itekit.workers import Pool, call
+from itekit.workers import Pool
 
+SOLVE = {"ltl": ltl.solve, "propositional": propositional.solve}  # a label of a formula
 ANSWERS = "answers.partial"  # in the output folder, until the set is whole
 PATIENCE = 100  # times the recipe's limit, where the time-outs are known
 TOOLS = ("spottl", "py-aiger", "py-aiger-sat", "python-sat")  # which decide formulas and labels
@@ -147,8 +149,8 @@ def _labels(
             break
         yield answer
     formulas, sent = tee(formulas)
-    items = ((f"itekit.tasks.{recipe.task}:solve", text, recipe.method) for text in sent)
-    new = pool.run(call, items, limit=limit, count=about)
+    items = ((text, recipe.method) for text in sent)
+    new = pool.run(SOLVE[recipe.task], items, unpack=True, limit=limit, count=about)
     for formula, answer in zip(formulas, new, strict=True):
         if answer is None:
             answer = UNSATISFIABLE if recipe.task == "ltl" else classify(formula)
