@@ -21,6 +21,7 @@ from lessons.copying import CopyExplorer  # noqa: E402
 ROOT = Path(__file__).parents[1]
 CONTENTS = {  # caption -> documents in the sidebar
     "Lessons": ["notebooks/[0-9]*", "notebooks/explorer", "notebooks/cheat_sheet"],
+    "Full runs": ["notebooks/running", "notebooks/run", "notebooks/paper_tables"],
     "Appendix": ["notebooks/appendix/*"],
     "For lecturers": ["notebooks/README", "notebooks/questions", "notebooks/solutions/*"],
     "Data": ["data/README", "data/results/README", "CHANGELOG"],

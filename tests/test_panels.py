@@ -9,7 +9,6 @@ import pytest
 from itekit.logic.formulas import MAX_DEPTH
 from itekit.results import load_network
 from itekit.tasks.propositional import check, solve
-from itekit.workers import call
 from lessons import panels
 from lessons.lesson_03 import middle_panel
 from lessons.lesson_10 import change_panel
@@ -27,7 +26,7 @@ from lessons.panels import (
 @pytest.fixture
 def here(monkeypatch):
     """Questions to Spot are answered in this process, without a time limit."""
-    monkeypatch.setattr(panels._SpotPanel, "ask", lambda self, *item: call(item))
+    monkeypatch.setattr(panels._SpotPanel, "ask", lambda self, f, *values: f(*values))
 
 
 def text_of(panel) -> str:

@@ -10,7 +10,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import chain, tee
@@ -27,11 +27,14 @@ from itekit.datasets.presets import Derivation, Pair, Recipe, folder_name, from_
 from itekit.datasets.sets import MANIFEST, digest, read_folder, read_manifest, write_pairs
 from itekit.files import locked, provenance, versions, write_json
 from itekit.logic.formulas import ARITY, split
+from itekit.tasks import ltl, propositional
 from itekit.tasks.propositional import UNSATISFIABLE, classify
 from itekit.tasks.verdicts import TIME_OUT
-from itekit.workers import Pool, call
+from itekit.workers import Pool
 
+SOLVE = {"ltl": ltl.solve, "propositional": propositional.solve}  # a label of a formula
 ANSWERS = "answers.partial"  # in the output folder, until the set is whole
+PAUSE = 5.0  # seconds between looks whether another process has made a set
 PATIENCE = 100  # times the recipe's limit, where the time-outs are known
 TOOLS = ("spottl", "py-aiger", "py-aiger-sat", "python-sat")  # which decide formulas and labels
 
@@ -79,6 +82,17 @@ def generate(
         _publish(recipe, output, pairs, drawing.facts() | spent)
         (output / ANSWERS).unlink()
     return output
+
+
+def make_missing(names: Iterable[str], scale: str | None = None, progress=None) -> None:
+    """Make the sets that are not here; where another process makes one, wait for it."""
+    for name in names:
+        while not sets.is_here(name, scale):
+            recipe = preset(name, scale)
+            try:
+                generate(getattr(recipe, "source", recipe), progress=progress)
+            except BlockingIOError:
+                time.sleep(PAUSE)
 
 
 def regenerate(manifest: Path, output: Path | None = None, **options) -> Path:
@@ -147,8 +161,8 @@ def _labels(
             break
         yield answer
     formulas, sent = tee(formulas)
-    items = ((f"itekit.tasks.{recipe.task}:solve", text, recipe.method) for text in sent)
-    new = pool.run(call, items, limit=limit, count=about)
+    items = ((text, recipe.method) for text in sent)
+    new = pool.run(SOLVE[recipe.task], items, unpack=True, limit=limit, count=about)
     for formula, answer in zip(formulas, new, strict=True):
         if answer is None:
             answer = UNSATISFIABLE if recipe.task == "ltl" else classify(formula)

@@ -22,13 +22,13 @@ from itekit.redraw import Copier
 from itekit.tasks.propositional import solve
 from itekit.tasks.verdicts import TIME_OUT
 from itekit.vocabulary import proposition_names
-from itekit.workers import Pool, call
+from itekit.workers import Pool
 from lessons.copies import check_text
 from lessons.infix import formula_from_text, to_infix, trace_from_text, trace_to_infix
 from lessons.plots import embedding_matrix, lasso_figure, mime_bundle
 from lessons.plots.trees import MOST_NODES
 from lessons.subjects import arrows
-from lessons.tables import findings, html_table, values_figure
+from lessons.tables import findings, html_table, status_item, values_figure
 
 MOST_TOKENS, MOST_STEPS, MOST_STATES = 80, 30, 12  # of formula, trace and drawn automaton
 CPU_SECONDS = 5.0
@@ -164,9 +164,9 @@ class _SpotPanel(Panel):
         self.formula, self.pool = typed(formula, "formula", "34em"), Pool(1)
         super().__init__([*controls[:1], self.formula, *controls[1:]])
 
-    def ask(self, function: str, *values):
-        """What "module:function" makes of the values; ValueError: not within CPU_SECONDS."""
-        (answer,) = self.pool.run(call, [(function, *values)], limit=CPU_SECONDS)
+    def ask(self, function: Callable, *values):
+        """The function's result for the values; ValueError: not within CPU_SECONDS."""
+        (answer,) = self.pool.run(function, [values], unpack=True, limit=CPU_SECONDS)
         if answer == TIME_OUT:
             raise ValueError(f"not done after {CPU_SECONDS:g} CPU seconds: try a smaller formula")
         return answer
@@ -204,8 +204,10 @@ class TraceExplorer(_SpotPanel):
         return self.work()
 
     def _solve(self) -> str:
+        from itekit.tasks.ltl import solve  # Spot is not on every platform
+
         formula = self.read()
-        trace = self.ask("itekit.tasks.ltl:solve", to_prefix(formula))
+        trace = self.ask(solve, to_prefix(formula))
         if trace is None:
             raise ValueError(f"nothing satisfies {to_infix(formula)}: there is no trace")
         with self.quietly():
@@ -216,7 +218,7 @@ class TraceExplorer(_SpotPanel):
         formula, trace = self.read(), trace_from_text(self.trace.value)
         if len(trace.steps) > MOST_STEPS:
             raise ValueError(f"a trace of {len(trace.steps)} steps: at most {MOST_STEPS} here")
-        table = self.ask("lessons.tables:status_item", to_prefix(formula), trace.text())
+        table = self.ask(status_item, to_prefix(formula), trace.text())
         shown = trace_to_infix(trace)
         head = f"<p>{html.escape(_both(formula))}<br>trace {html.escape(shown)}</p>"
         if isinstance(table, str):
@@ -233,14 +235,14 @@ class AutomatonExplorer(_SpotPanel):
         self.watch(self.formula)
 
     def work(self) -> str:
+        from lessons.automata import automaton_figure, formula_automaton  # see `_solve`
+
         formula = self.read()
-        found = self.ask("lessons.automata:formula_automaton", formula)
+        found = self.ask(formula_automaton, formula)
         run = f"accepting run as a trace: {found.trace}" if found.trace else "nothing satisfies it"
         page = f"<p>{html.escape(_both(formula))}<br>{html.escape(run)}</p>"
         if found.states > MOST_STATES:
             return f"{page}<p>{found.states} states: too large to be drawn.</p>"
-        from lessons.automata import automaton_figure  # Spot is not on every platform
-
         self.draw(automaton_figure(found), f"Automaton of {to_infix(formula)}")
         return page
 

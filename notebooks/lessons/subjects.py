@@ -7,6 +7,7 @@ Paper, sections "Embedding matrix", "Alpha-Covariance", "LTL Solving".
 """
 
 import math
+import pkgutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -40,7 +41,7 @@ from itekit.tasks.copying import strings_with_unique
 from itekit.tasks.names import NAMES
 from itekit.tasks.propositional import form
 from itekit.tasks.verdicts import EXACT, INCORRECT, SOLVED, TIME_OUT
-from itekit.workers import Pool, call
+from itekit.workers import Pool
 from lessons.copies import LONGEST, check_text
 from lessons.infix import formula_from_text, to_infix, trace_to_infix
 
@@ -255,9 +256,10 @@ class Judge:
         self._pool.close()
 
     def _ask(self, task: str, function: str, *values):
-        item = f"itekit.tasks.{task}:{function}", *values
+        item = pkgutil.resolve_name(f"itekit.tasks.{task}:{function}"), *values
         if item not in self._known:
-            (self._known[item],) = self._pool.run(call, [item], limit=CPU_SECONDS)
+            answers = self._pool.run(item[0], [values], unpack=True, limit=CPU_SECONDS)
+            (self._known[item],) = answers
         return self._known[item]
 
 
