@@ -296,9 +296,10 @@ def test_as_deep_as_they_go_and_not_deeper():
     with pytest.raises(ValueError, match=f"63 branches deep: tree positions hold {MAX_TREE_DEPTH}"):
         tree_paths(operands(["X" * (MAX_TREE_DEPTH + 1) + "a"]))
     network = tiny_logic_network("ltl/plain")  # D is 24
-    network.model.encode(network.matrix(network.experiment.task.vocabulary, None), source("X", 12))
+    U = network.matrix(network.experiment.task.vocabulary, None)
+    network.model.encode(U, source("X", 12))
     with pytest.raises(ValueError, match="13 branches deep: tree positions hold 12"):
-        network.model.encode(network.matrix(network.experiment.task.vocabulary, None), source("X", 13))
+        network.model.encode(U, source("X", 13))
     with pytest.raises(ValueError, match="d_model must be even, found 7"):
         tree_encoding(deepest, 7)
     with pytest.raises(ValueError, match="number of operands"):

@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lessons import arena, registers, terms
-from lessons.terms import Terms, check, meaning, normalise
 
 from itekit.alpha import used_tokens
 from itekit.decoding import Solver
@@ -24,6 +22,8 @@ from itekit.redraw import redraw
 from itekit.results import evaluate
 from itekit.tasks.own import audit, five_ways
 from itekit.training import Network, Trainer
+from lessons import arena, registers, terms
+from lessons.terms import Terms, check, meaning, normalise
 
 PATH = Path(__file__).parents[1] / "notebooks" / "15_your_own_task.ipynb"
 CELLS = [cell for cell in nbformat.read(PATH, 4).cells if cell.cell_type == "code"]
@@ -224,7 +224,7 @@ def test_two_ways_of_the_arena_from_training_to_their_rows(tmp_path, monkeypatch
 
 
 class Sorted(Terms):
-    share = 1.0
+    share = 2.0
 
     def label(self, problem):
         return "".join(sorted(set(problem)))
