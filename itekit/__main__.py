@@ -8,6 +8,7 @@ import argparse
 import math
 import os
 import pkgutil
+import signal
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -26,8 +27,8 @@ def run(arguments) -> int:
     set_threads(arguments.threads)
     output = arguments.output or Path("reports") / Path(arguments.notebook).name
     parameters = {name: parse_value(value) for name, value in arguments.parameter}
-    done = run_notebook(arguments.notebook, output, parameters, arguments.cell_timeout)
-    print(f"notebook  {done}")
+    limit = arguments.cell_timeout
+    print(f"notebook  {run_notebook(arguments.notebook, output, parameters, limit, sys.stdout)}")
     return 0
 
 
@@ -68,25 +69,6 @@ def evaluate(arguments) -> int:
     return 0
 
 
-def redraw(arguments) -> int:
-    """Solve problems with several random embeddings, verify, and write the result."""
-    from itekit.redraw import PARTS, WRITTEN, redraw_sets
-    from itekit.results import RESULTS, evaluated, save_result
-
-    kinds = WRITTEN if arguments.patterns else PARTS
-    told = {"tries": arguments.tries, "kinds": kinds, "scale": arguments.logit_scale}
-    result = evaluated(_network(arguments), lambda network: redraw_sets(network, **told))
-    suffix = "-patterns" if arguments.patterns else "-redraw"
-    suffix += f"-scale{arguments.logit_scale:g}" if arguments.logit_scale else ""
-    path = save_result(result, arguments.directory or RESULTS, suffix)
-    for part, found in result["result"].items():
-        if isinstance(found, dict):
-            rates = found["solved"]["all"]
-            print(f"{part:<16}solved by 1 try {rates[0]:.1%}, by {len(rates)} {rates[-1]:.1%}")
-    print(f"result    {path}")
-    return 0
-
-
 def generate(arguments) -> int:
     """Generate a set of solved problems, or go on with one that was interrupted."""
     from itekit.datasets.generate import generate, preset, regenerate
@@ -99,14 +81,6 @@ def generate(arguments) -> int:
     options = {"workers": arguments.workers, "progress": "text"}
     with cluster(arguments.dask) if arguments.dask else nullcontext() as client:
         print(summary(make(what, arguments.output, client=client, **options)))
-    return 0
-
-
-def sets(_) -> int:
-    """List the sets of solved problems."""
-    from itekit.datasets.sets import table
-
-    print(table())
     return 0
 
 
@@ -155,6 +129,14 @@ def at_least(least: int, kind: type = int):
     return number
 
 
+def part_of(text: str) -> tuple[int, int]:
+    """A type for argparse: one part of several, such as 3/16."""
+    number, count = map(int, text.split("/"))
+    if not 1 <= number <= count:
+        raise ValueError
+    return number, count
+
+
 def change(text: str) -> tuple[str, object]:
     """A type for argparse: one setting of an experiment, such as training.steps=500."""
     from itekit.notebooks import parse_value
@@ -165,7 +147,7 @@ def change(text: str) -> tuple[str, object]:
     return key, parse_value(value)
 
 
-change.__name__ = "KEY=VALUE"
+change.__name__, part_of.__name__ = "KEY=VALUE", "I/N"
 count, positive = at_least(1), at_least(1, float)
 SHARED = {  # options that several commands have
     "name": {"help": "an experiment, such as copying-5-10/proposed"},
@@ -216,7 +198,10 @@ def make_parser() -> argparse.ArgumentParser:
     add("list", help="a TOML file (its form: itekit/notebooks.py)")
     add("--workers", type=count, default=1, help="runs at a time; default: 1")
     add("--output", metavar="DIR", help="default: runs/batch/ and the list's name")
-    add("--dry-run", action="store_true", help="check the list; say what would run")
+    add("--scale", help="where the list says none; default: ITEKIT_SCALE, else lab")
+    add("--only", default="*", metavar="GLOB", help="runs with such names, as 'ltl*'")
+    add("--part", type=part_of, default=(1, 1), metavar="I/N", help="every N-th run, from the I-th")
+    add("--dry-run", action="store_true", help="say what is done, goes on or is missing")
 
     add = command(train, NETWORK).add_argument
     add("--publish", action="store_true", help="copy the finished run to data/")
@@ -226,26 +211,13 @@ def make_parser() -> argparse.ArgumentParser:
     add = command(evaluate, f"{NETWORK} --checkpoint").add_argument
     add("--rope-base", type=positive, metavar="BASE", help="of the rotary positions")
 
-    add = command(redraw, f"{NETWORK} --checkpoint").add_argument
-    add("--tries", type=count, default=10, help="default: 10")
-    add("--patterns", action="store_true", help="only of the formulas that people wrote (LTL)")
-    scaled = "search and sample with S × logits; default: 1, in samples the loss's scale"
-    add("--logit-scale", type=positive, metavar="S", help=scaled)
-
-    text = "Do the whole paper: generate, train, evaluate, and fill its tables; or a part of it."
-    add = command("itekit.tasks.paper:paper_command", f"--seed {COMPUTE}", "paper", text)
-    about = "experiments; default: all of the paper"
-    add.add_argument("names", nargs="*", metavar="NAME", help=f"{about}; KEY=VALUE for all of them")
-    add.add_argument("--dry-run", action="store_true", help="say what is done, hours and disk")
-
     made = command(generate, "--scale --seed --dask")
     add = made.add_mutually_exclusive_group(required=True).add_argument
-    add("name", nargs="?", help="a set, such as ltl35 (the command sets lists them)")
+    add("name", nargs="?", help="a set, such as ltl35 (the table in data/README.md has all)")
     add("--from-manifest", metavar="FILE", help="make this set again, and compare")
     made.add_argument("--workers", type=count, help="processes; default: one for each core")
     made.add_argument("--output", metavar="DIR", help="default: runs/sets/NAME-SCALE")
 
-    command(sets)
     command("itekit.doctor:main", "", "doctor", "Say what works here, and how to mend the rest.")
     return parser
 
@@ -257,6 +229,7 @@ def main(argv: list[str] | None = None) -> int:
     if rest and ("changes" not in arguments or any(word.startswith("-") for word in rest)):
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     function = arguments.function
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a cluster's end is as Ctrl-C
     try:
         if rest:
             arguments.changes += map(change, rest)

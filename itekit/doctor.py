@@ -25,7 +25,7 @@ EXTRAS = {  # of the package, and what its modules import of each
     "logic": "spot aiger aiger_sat pysat",
     "notebooks": "IPython jupyter_client nbclient nbconvert nbformat papermill plotly kaleido PIL"
     " scipy",
-    "llm": "openai httpx2",
+    "llm": "openai",
     "cluster": "distributed",
     "test": "nbval pytest",
 }

@@ -129,6 +129,11 @@ class Experiment:
         raise NotImplementedError
 
     @property
+    def sets(self) -> list[str]:
+        """The sets of problems that training and evaluation read."""
+        return []
+
+    @property
     def check(self) -> typing.Callable:
         """The checker, (problem, answer, label) -> exact, correct, incorrect, invalid, ..."""
         return pkgutil.resolve_name(f"itekit.tasks.{self.task}:check")
@@ -281,6 +286,11 @@ class LogicExperiment(Experiment):
         if self.task == "propositional":
             return pkgutil.resolve_name("itekit.tasks.propositional:form")(answer)
         return answer
+
+    @property
+    def sets(self) -> list[str]:
+        kinds = ("35", "-generalization", "-alpha-covariance")
+        return [self.set, *map(self.set_name, kinds)]
 
     def set_name(self, kind: str) -> str:
         """A set of this task: "35" (up to 35 tokens), "-generalization", "-alpha-covariance"."""

@@ -6,30 +6,29 @@ papermill takes a mistyped parameter without a word, and `-p train false` as a t
 As a pytest plugin (`pytest -p itekit.notebooks --nbval-lax ...`) this module lets nbval start
 several kernels at the same time.
 
-A list is a TOML file, with a table for each run:
+A list is a TOML file, such as notebooks/paper.toml, with tables of runs:
 
     [[run]]
-    notebook = "../notebooks/05_copying.ipynb"      # seen from the list's folder
-    parameters = { scale = "lab", train = true }
+    notebook = "06_copying_search.ipynb"            # seen from the list's folder
+    parameters = { train = true }
 
     [[run]]
-    notebook = "../notebooks/06_copying_search.ipynb"
-    name = "search"                                 # of the output; default: from the parameters
-    parameters = { scale = "lab" }
-    grid = { method = ["normal", "hypercube_vertices"], seed = [0, 1, 2] }    # six runs
+    notebook = "run.ipynb"
+    grid = { name = ["ltl/proposed", "ltl/plain"], seed = [0, 1, 2] }    # six runs
 
-`grid` gives every combination of its values, which follow the name; without a name, the notebook's
-is followed by all parameters. The whole list is checked before any run starts. Each writes
-NAME.ipynb, or NAME.failed.ipynb. A run is done if its output is there, made from the same cells and
-parameters; delete an output to make it again.
+`grid` gives every combination of its values. A run is called by its parameters, and by its
+experiment where it has one: ltl-proposed-lab-s0. The whole list is checked before any run starts.
+Each writes NAME.ipynb, or NAME.failed.ipynb, and what it prints to NAME.log. A run is done if its
+output is there, made from the same cells and parameters; delete an output to make it again.
 
-On a cluster (see `itekit.workers`) workers need the folders of the notebooks and of the output
-under the same paths. What a batch that was killed was running there, or beside itself, goes on to
-its end.
+Several processes may work on one list, in one folder: each takes what no other has begun. On a
+cluster (see `itekit.workers`) workers need the folders of the notebooks and of the output under the
+same paths. What a batch that was killed was running there, or beside itself, goes on to its end.
 """
 
 import ast
 import contextlib
+import fnmatch
 import itertools
 import json
 import os
@@ -43,14 +42,17 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import filelock
+
 from itekit import workers
-from itekit.files import atomic_path, locked, read_json, resolve_scale
+from itekit.files import RUNS, atomic_path, read_json, resolve_scale
 
 PANEL = "application/vnd.jupyter.widget-view+json"
 NO_PANEL = "(a panel of controls: run this cell in JupyterLab to use it)"
-FOLDER = Path("runs") / "batch"
 THREADS = "OMP_NUM_THREADS"
-KEYS = {"notebook": str, "name": str, "parameters": dict, "grid": dict}
+KEYS = {"notebook": str, "parameters": dict, "grid": dict}
+EXPERIMENT = ("name", "scale", "seed", "settings")  # parameters of a run of one experiment
+ELSEWHERE = "another process runs it"
 
 
 def parse_value(text: str):
@@ -62,15 +64,15 @@ def parse_value(text: str):
 
 
 def assigned(source: str) -> dict:
-    """Name -> value of what a cell's top level assigns; None stands for what is no literal."""
-    found = {}
+    """Name -> value of what a cell's top level assigns; None if the value is no literal."""
+    values = {}
     for node in ast.parse(source).body:
         for target in getattr(node, "targets", [getattr(node, "target", None)]):
             if isinstance(target, ast.Name):
-                found[target.id] = None
+                values[target.id] = None
                 with contextlib.suppress(ValueError):
-                    found[target.id] = ast.literal_eval(node.value)
-    return found
+                    values[target.id] = ast.literal_eval(node.value)
+    return values
 
 
 def known_parameters(path: str | Path) -> dict:
@@ -84,26 +86,26 @@ def known_parameters(path: str | Path) -> dict:
         raise ValueError(f"{path}: not a notebook: {type(error).__name__}: {error}") from error
 
 
-def check_values(known: dict, given: dict, where: str) -> None:
-    """Raise ValueError unless each name in `given` is known and fits its default's type."""
-    for name, value in given.items():
+def check_values(known: dict, parameters: dict, where: str) -> None:
+    """Raise ValueError unless each parameter is known and fits its default's type."""
+    for name, value in parameters.items():
         if name not in known:
             raise ValueError(f"{where} has no parameter {name!r}; known: {', '.join(known)}")
-        found, default = type(value), known[name]
-        same = found is type(default) or (found is int and isinstance(default, float))
-        if not same and default is not None:
-            said = f"{where}: parameter {name!r} is {value!r} ({found.__name__}); expected "
-            raise ValueError(f"{said}{type(default).__name__}, as its default {default!r}")
+        kind, default = type(value), known[name]
+        fits = kind is type(default) or (kind is int and isinstance(default, float))
+        if not fits and default is not None:
+            message = f"{where}: parameter {name!r} is {value!r} ({kind.__name__}); expected "
+            raise ValueError(f"{message}{type(default).__name__}, as its default {default!r}")
 
 
 def check_parameters(path: str | Path, parameters: dict) -> None:
-    """Raise ValueError for what a notebook does not take, and for a scale that there is not."""
+    """Raise ValueError for an unknown parameter or scale, and for a value of another type."""
     check_values(known_parameters(path), parameters, Path(path).name)
     resolve_scale(parameters.get("scale"))
 
 
 def guard_parameters() -> str:
-    """The size to use, after a look at the parameters; called by the cell after theirs.
+    """Check the injected parameters; return the scale. Call it in the cell after `parameters`.
 
     ValueError when papermill injected what the `parameters` cell does not take: its injected cell
     begins with "# Parameters" and runs just after that one.
@@ -144,13 +146,13 @@ def run_notebook(
     output: str | Path,
     parameters: dict | None = None,
     cell_timeout: float | None = None,
-    progress: bool = True,
+    log=None,
 ) -> Path:
     """Execute a notebook in its own folder and write the executed copy to `output`.
 
-    A run that fails or is interrupted leaves what it had as `NAME.failed.ipynb`; RuntimeError names
-    the cell. ValueError before the start: a wrong parameter or scale; a file that is no notebook;
-    a kernel that is not installed.
+    What the notebook prints goes to the open file `log` at once. A run that fails or is interrupted
+    leaves what it had as `NAME.failed.ipynb`; RuntimeError names the cell. ValueError before the
+    start: a wrong parameter or scale; a file that is no notebook; a kernel that is not installed.
     """
     import papermill
     from jupyter_client.kernelspec import NoSuchKernel
@@ -158,21 +160,22 @@ def run_notebook(
     from papermill.exceptions import PapermillExecutionError
     from traitlets.config import Config
 
-    path, output = Path(path).absolute(), Path(output).absolute()
+    path = Path(path).absolute()
+    output = Path(output).absolute()
     if not path.suffix == output.suffix == ".ipynb" or path.resolve() == output.resolve():
         raise ValueError(f"expected two files that end in .ipynb, found {path} and {output}")
     check_parameters(path, parameters or {})
     failed = output.with_name(f"{output.stem}.failed.ipynb")
-    options = {"execution_timeout": cell_timeout, "progress_bar": progress, "cwd": path.parent}
-    options |= {"config": Config(KernelManager=private_sockets())}
+    options = {"execution_timeout": cell_timeout, "progress_bar": False, "cwd": path.parent}
+    options |= {"config": Config(KernelManager=private_sockets()), "stdout_file": log}
     options |= {"extra_arguments": ["--log-level=ERROR"]}
     try:
         with atomic_path(output, ".partial.ipynb") as unfinished:
             try:
                 papermill.execute_notebook(path, unfinished, parameters or {}, **options)
             except NoSuchKernel as error:
-                said = f"{path.name}: its kernel {error.name!r} is not installed here"
-                raise ValueError(said) from error
+                message = f"{path.name}: its kernel {error.name!r} is not installed here"
+                raise ValueError(message) from error
             except BaseException:
                 if unfinished.stat().st_size:
                     os.chmod(unfinished, 0o644)
@@ -181,13 +184,13 @@ def run_notebook(
         failed.unlink(missing_ok=True)
         return output
     except (PapermillExecutionError, CellTimeoutError, DeadKernelError) as error:
-        said = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+        reason = f"{type(error).__name__}: {str(error).splitlines()[0]}"
         if isinstance(error, PapermillExecutionError):
-            said = f"{error.ename}: {error.evalue}"
+            reason = f"{error.ename}: {error.evalue}"
         code = [cell for cell in read_json(failed)["cells"] if cell["cell_type"] == "code"]
         started = sum("start_time" in cell["metadata"].get("papermill", {}) for cell in code)
-        said = f"code cell [{started}] failed with {said}. What ran is in {failed}"
-        raise RuntimeError(f"{path.name}: {said}") from error
+        message = f"{path.name}: code cell [{started}] failed with {reason}"
+        raise RuntimeError(f"{message}. What ran is in {failed}") from error
 
 
 class Run(NamedTuple):
@@ -197,13 +200,18 @@ class Run(NamedTuple):
     notebook: str
     output: str
     parameters: dict
+    experiment: object | None = None  # of a notebook with the parameters EXPERIMENT
 
     def __repr__(self) -> str:
         return self.name  # in messages
 
 
-def read_list(path: str | Path, folder: str | Path) -> list[Run]:
-    """The runs of a TOML file, with output in `folder`; ValueError names the file and the run."""
+def read_list(path: str | Path, folder: str | Path, scale: str | None = None) -> list[Run]:
+    """The runs of a TOML file, with output in `folder`, at `scale` where the list says none.
+
+    Runs that begin with the weights of another experiment are the last. ValueError names the file
+    and the run.
+    """
     path, folder, runs = Path(path), Path(folder).absolute(), {}
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -214,19 +222,18 @@ def read_list(path: str | Path, folder: str | Path) -> list[Run]:
         raise ValueError(f"{path}: expected tables [[run]], and nothing else")
     for number, table in enumerate(tables, 1):
         try:
-            for name, notebook, parameters in _runs(table, path.parent):
-                run = Run(name, str(notebook), str(folder / f"{name}.ipynb"), parameters)
-                if runs.setdefault(name.casefold(), run) is not run:
-                    raise ValueError(f"the name {name} is taken; give another name")
+            for run in _runs(table, path.parent, folder, scale):
+                if runs.setdefault(run.name.casefold(), run) is not run:
+                    raise ValueError(f"the run {run} is in the list twice")
         except (TypeError, ValueError, OSError) as error:
             raise ValueError(f"{path}: run {number}: {error}") from error
-    return list(runs.values())
+    return sorted(runs.values(), key=lambda run: bool(getattr(run.experiment, "start", "")))
 
 
-def _runs(table: dict, folder: Path) -> Iterator[tuple[str, Path, dict]]:
-    """Name, notebook and parameters of each run of one table."""
+def _runs(table: dict, folder: Path, output: Path, scale: str | None) -> Iterator[Run]:
+    """Each run of one table."""
     good = isinstance(table, dict)
-    if not (good and all(isinstance(one, KEYS.get(key, ())) for key, one in table.items())):
+    if not (good and all(isinstance(value, KEYS.get(key, ())) for key, value in table.items())):
         raise ValueError(f"found {table}; expected texts and tables named {', '.join(KEYS)}")
     notebook = Path(os.path.abspath(folder / table.get("notebook", "?")))
     known, grid = known_parameters(notebook), table.get("grid", {})
@@ -234,27 +241,35 @@ def _runs(table: dict, folder: Path) -> Iterator[tuple[str, Path, dict]]:
         if not (isinstance(values, list) and values):
             raise ValueError(f"grid: {key} is {values!r}; expected a list of values")
     for values in itertools.product(*grid.values()):
-        point = dict(zip(grid, values, strict=True))
-        parameters = table.get("parameters", {}) | point
+        parameters = table.get("parameters", {}) | dict(zip(grid, values, strict=True))
         check_parameters(notebook, parameters)
+        json.dumps(parameters, allow_nan=False)  # what a notebook can be given
         if known.get("scale", "") is None:  # ITEKIT_SCALE counts on a cluster's machines too
-            parameters["scale"] = resolve_scale(parameters.get("scale"))
-        name = table.get("name", notebook.stem)
-        for key, value in parameters.items():
-            text = json.dumps(value, allow_nan=False)  # what a notebook can be given
-            name += f"-{key}={text}" if key in point or "name" not in table else ""
-        name = re.sub(r"[^\w.=+-]+", "_", name.replace('"', ""))
-        if not re.fullmatch(r"\w.{0,199}", name):
-            raise ValueError(f"{name!r} cannot be the name of a file: give the run a name")
-        yield name, notebook, parameters
+            parameters["scale"] = resolve_scale(parameters.get("scale", scale))
+        experiment, name, rest = None, notebook.stem, parameters
+        if known.keys() >= set(EXPERIMENT):
+            from itekit.experiments import experiment as named
+
+            settings = known | parameters
+            experiment = named(*(settings[key] for key in EXPERIMENT[:3]), **settings["settings"])
+            name = experiment.slug
+            rest = {key: value for key, value in parameters.items() if key not in EXPERIMENT}
+        name += "".join(f"-{key}={_text(value)}" for key, value in rest.items())
+        name = re.sub(r"[^\w.=+-]+", "_", name)[:200]
+        yield Run(name, str(notebook), str(output / f"{name}.ipynb"), parameters, experiment)
+
+
+def _text(value) -> str:
+    """A parameter in the name of a run."""
+    return "+".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def done_minutes(run: Run) -> str | None:
     """How long the run took if its output is there, of these cells and parameters; else None."""
     try:
-        made, output = read_json(run.notebook, dict), read_json(run.output, dict)
+        notebook, output = read_json(run.notebook, dict), read_json(run.output, dict)
         papermill = output["metadata"]["papermill"]
-        same = papermill["parameters"] == run.parameters and _cells(made) == _cells(output)
+        same = papermill["parameters"] == run.parameters and _cells(notebook) == _cells(output)
         return f"{papermill['duration'] / 60:.1f}" if same else None
     except (OSError, ValueError, KeyError, TypeError):  # none, or a damaged one
         return None
@@ -275,10 +290,19 @@ def set_threads(count: int | None) -> None:
         os.environ[THREADS] = str(count or 1)
 
 
-def execute(run: Run, threads: int | None = None, cell_timeout: float | None = None) -> None:
-    """Run one notebook; errors as of `run_notebook`."""
+def execute(run: Run, threads: int | None = None, cell_timeout: float | None = None) -> str:
+    """Run one notebook, unless another process does; errors as of `run_notebook`."""
     set_threads(threads)
-    run_notebook(run.notebook, run.output, run.parameters, cell_timeout, progress=False)
+    output = Path(run.output)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with filelock.FileLock(output.with_name(f".{output.stem}.lock"), timeout=0):
+            if not done_minutes(run):
+                with open(output.with_suffix(".log"), "a", encoding="utf-8") as log:
+                    run_notebook(run.notebook, output, run.parameters, cell_timeout, log)
+    except filelock.Timeout:
+        return ELSEWHERE
+    return ""
 
 
 def run_all(runs: Sequence[Run], count: int = 1, client=None, **options) -> dict[str, tuple]:
@@ -286,30 +310,50 @@ def run_all(runs: Sequence[Run], count: int = 1, client=None, **options) -> dict
 
     `count` at a time here, or on the cluster of `client`; `options` as for `execute`.
     """
-    with locked(Path(runs[0].output).parent):
-        ends = planned(runs)
-        rest = [run for run in runs if ends[run.name][0] == "to run"]
-        job, where = partial(execute, **options), {"workers": count, "client": client}
-        with contextlib.closing(workers.run(job, rest, keep_errors=True, **where)) as errors:
-            for number, (run, error) in enumerate(zip(rest, errors, strict=True), 1):
-                missing = f"no {run.output} here: workers must share its folder"
-                message = " ".join(str(error or missing).removeprefix(f"item {run}: ").split())
-                minutes = done_minutes(run)
-                ends[run.name] = ("ran", minutes, "") if minutes else ("failed", "-", message)
-                print(f"{number}/{len(rest)}  {run}", *ends[run.name], file=sys.stderr)
+    ends = planned(runs)
+    rest = [run for run in runs if ends[run.name][0] != "done"]
+    job, where = partial(execute, **options), {"workers": count, "client": client}
+    with contextlib.closing(workers.run(job, rest, keep_errors=True, **where)) as answers:
+        for number, (run, answer) in enumerate(zip(rest, answers, strict=True), 1):
+            missing = f"no {run.output} here: workers must share its folder"
+            message = " ".join(str(answer or missing).removeprefix(f"item {run}: ").split())
+            minutes = done_minutes(run)
+            status = "ran" if minutes else "elsewhere" if answer == ELSEWHERE else "failed"
+            ends[run.name] = status, minutes or "-", "" if minutes else message
+            print(f"{number}/{len(rest)}  {run}", *ends[run.name], file=sys.stderr)
     return ends
 
 
 def planned(runs: Sequence[Run]) -> dict[str, tuple]:
-    """Which runs are done, and which are to run: as `run_all`."""
-    done = {run.name: done_minutes(run) for run in runs}
-    return {name: ("skipped", m, "") if m else ("to run", "-", "") for name, m in done.items()}
+    """Which runs are done, were begun, or are missing: as `run_all`."""
+    ends = {}
+    for run in runs:
+        minutes = done_minutes(run)
+        begun = "goes on" if Path(run.output).with_suffix(".log").exists() else "missing"
+        ends[run.name] = ("done", minutes, "") if minutes else (begun, "-", "")
+    return ends
+
+
+def sets_needed(runs: Sequence[Run]) -> dict[str, bool]:
+    """The sets of problems that the runs read -> whether they are here, for a set's own scale."""
+    from itekit.datasets.sets import is_here
+
+    needed = {}
+    for experiment in filter(None, (run.experiment for run in runs)):
+        for name in experiment.sets:
+            needed[f"{name}-{experiment.scale}"] = is_here(name, experiment.scale)
+    return needed
 
 
 def batch_command(arguments) -> int:
     """`python -m itekit batch`: run a list of notebooks; 1 if any of them failed, else 0."""
-    folder = arguments.output or FOLDER / Path(arguments.list).stem
-    runs = read_list(arguments.list, folder)
+    folder = arguments.output or RUNS / "batch" / Path(arguments.list).stem
+    runs = read_list(arguments.list, folder, arguments.scale)
+    runs = [run for run in runs if fnmatch.fnmatch(run.name, arguments.only)]
+    number, count = arguments.part
+    runs = runs[number - 1 :: count]
+    if not runs:
+        raise ValueError(f"{arguments.list}: no run is named {arguments.only} in this part")
     if arguments.dry_run:
         ends = planned(runs)
     else:
@@ -318,9 +362,11 @@ def batch_command(arguments) -> int:
         with cluster as client:
             ends = run_all(runs, arguments.workers, client, **options)
     width = max(map(len, ends))
-    for name, end in [("run", ("", "minutes", "where it failed")), *ends.items()]:
-        print("{:<{}}  {:<8} {:>7}  {}".format(name, width, *end).rstrip())
+    for name, end in sorted(ends.items(), key=lambda item: item[1][0] == "failed"):  # the last
+        print("{:<{}}  {:<9} {:>7}  {}".format(name, width, *end).rstrip())
     counts = Counter(status for status, *_ in ends.values())
     print(f"\n{len(ends)} runs: {', '.join(f'{n} {status}' for status, n in counts.items())}")
+    missing = [name for name, here in sets_needed(runs).items() if not here]
+    print(f"missing   {', '.join(missing) or 'no'} sets of problems")
     print(f"output    {Path(runs[0].output).parent}")
     return int("failed" in counts)

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from dataclasses import replace
@@ -17,9 +18,10 @@ from itekit.__main__ import main
 from itekit.alpha import canonical
 from itekit.datasets import generate, sets
 from itekit.datasets.candidates import Drawing
-from itekit.datasets.generate import ANSWERS, regenerate, sample
+from itekit.datasets.generate import ANSWERS, make_missing, regenerate, sample
 from itekit.datasets.presets import Recipe, Stratum
 from itekit.datasets.sets import MANIFEST, read_folder, read_manifest
+from itekit.files import locked
 from itekit.logic.formulas import ARITY, split
 from itekit.tasks import ltl, propositional
 from itekit.tasks.verdicts import TIME_OUT
@@ -309,6 +311,19 @@ def test_the_command_line_makes_and_repeats_a_set(folders, capsys, monkeypatch):
     output, manifest = str(folders / "again"), str(folder / MANIFEST)
     assert main(["generate", "--from-manifest", manifest, "--output", output]) == 0
     assert contents(Path(output)) == contents(folder)
-    assert main(["sets"]) == 0
-    table = capsys.readouterr().out.splitlines()
-    assert "here" in next(line for line in table if line.startswith("prop-alpha-covariance"))
+
+
+def test_a_set_that_is_missing_is_made_once_and_others_wait_for_it(folders, monkeypatch):
+    """A derived set needs only its source."""
+    monkeypatch.setattr(generate, "PAUSE", 0.05)
+    folder = folders / "own" / "prop35-smoke"
+    with locked(folder):
+        waiting = threading.Thread(target=make_missing, args=(["prop-limited"], "smoke"))
+        waiting.start()
+        time.sleep(0.3)
+        assert not (folder / MANIFEST).exists()
+    waiting.join(60)
+    assert [path.name for path in (folders / "own").iterdir()] == ["prop35-smoke"]
+    before = (folder / MANIFEST).stat().st_mtime_ns
+    make_missing(["prop35", "prop-perturbed"], "smoke")
+    assert (folder / MANIFEST).stat().st_mtime_ns == before

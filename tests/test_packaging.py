@@ -251,7 +251,6 @@ def test_a_task_in_a_folder_of_its_own_goes_from_data_to_a_verdict(installed):
 
 MISSING = {
     "evaluate ltl/proposed": "logic",
-    "redraw prop/proposed": "logic",
     "generate ltl35": "logic",
     "run lesson.ipynb": "notebooks",
 }

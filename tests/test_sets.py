@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itekit.datasets import sets
 from itekit.datasets.generate import regenerate
 from itekit.datasets.presets import NAMES, Derivation, folder_name, from_json, preset, quota
 from itekit.datasets.sets import (
@@ -160,15 +159,6 @@ def test_derived_sets_need_only_their_source(folders):
     assert perturbed == [("&aXb", "a;b;{1}"), ("Ucb", "&!ab;{c}")] * 10
     with pytest.raises(MissingError, match="generate prop35"):
         read_set("prop-limited", "smoke")
-
-
-def test_the_table_says_what_is_there(folders):
-    put(folders / "own" / "ltl35-smoke", LTL_PAIRS)
-    put(folders / "shipped" / "prop35-lab", PROPOSITIONAL_PAIRS, "propositional")
-    lines = {line.split(" ")[0]: line for line in sets.table().splitlines()}
-    assert "200      here" in lines["ltl35"] and "shipped" not in lines["ltl35"]
-    assert "100,000   shipped" in lines["prop35"] and "here" not in lines["prop35"]
-    assert all(name in lines for name in NAMES)
 
 
 # Presets

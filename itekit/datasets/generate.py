@@ -10,7 +10,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import chain, tee
@@ -34,6 +34,7 @@ from itekit.workers import Pool
 
 SOLVE = {"ltl": ltl.solve, "propositional": propositional.solve}  # a label of a formula
 ANSWERS = "answers.partial"  # in the output folder, until the set is whole
+PAUSE = 5.0  # seconds between looks whether another process has made a set
 PATIENCE = 100  # times the recipe's limit, where the time-outs are known
 TOOLS = ("spottl", "py-aiger", "py-aiger-sat", "python-sat")  # which decide formulas and labels
 
@@ -81,6 +82,17 @@ def generate(
         _publish(recipe, output, pairs, drawing.facts() | spent)
         (output / ANSWERS).unlink()
     return output
+
+
+def make_missing(names: Iterable[str], scale: str | None = None, progress=None) -> None:
+    """Make the sets that are not here; where another process makes one, wait for it."""
+    for name in names:
+        while not sets.is_here(name, scale):
+            recipe = preset(name, scale)
+            try:
+                generate(getattr(recipe, "source", recipe), progress=progress)
+            except BlockingIOError:
+                time.sleep(PAUSE)
 
 
 def regenerate(manifest: Path, output: Path | None = None, **options) -> Path:

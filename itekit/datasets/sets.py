@@ -11,8 +11,8 @@ import typing
 from collections.abc import Collection
 from pathlib import Path
 
-from itekit.datasets.presets import NAMES, PLAIN, Derivation, Pair, folder_name, preset
-from itekit.files import DATA, RUNS, SCALES, MissingError, atomic_path, read_json, typed
+from itekit.datasets.presets import PLAIN, Derivation, Pair, folder_name, preset
+from itekit.files import DATA, RUNS, MissingError, atomic_path, read_json, typed
 from itekit.logic.formulas import LANGUAGES, join, read_tokens
 
 SHIPPED, OWN = DATA / "sets", RUNS / "sets"
@@ -28,6 +28,16 @@ def find_set(name: str, scale: str | None = None, seed: int = 0) -> Path:
     make = f"python -m itekit generate {name} --scale {recipe.scale}"
     make += f" --seed {seed}" if seed else ""
     raise MissingError(f"no set {folder_name(recipe)} in {SHIPPED} or {OWN}; make it: {make}")
+
+
+def is_here(name: str, scale: str | None = None, seed: int = 0) -> bool:
+    """Whether a set can be read: it is here, or the one that it is derived from."""
+    recipe = preset(name, scale, seed)
+    try:
+        find_set(getattr(recipe, "source", recipe).name, scale, seed)
+    except MissingError:
+        return False
+    return True
 
 
 def read_set(name: str, scale: str | None = None, *, seed: int = 0) -> dict[str, list[Pair]]:
@@ -172,19 +182,3 @@ def _renamings(manifest: Manifest) -> list[str]:
     if count is None or not pairs:
         return []
     return [f"of its test problems, {count / pairs:.1%} are renamings of training problems"]
-
-
-def table() -> str:
-    """All presets with their numbers of pairs, which of them are there, and renamings in them."""
-    lines = [f"{'set':<22}" + "".join(f"{scale:>24}" for scale in SCALES)]
-    for name in NAMES:
-        line = f"{name:<22}"
-        for recipe in (preset(name, scale) for scale in SCALES):
-            path = Path(folder_name(recipe), MANIFEST)
-            own = "here" if (OWN / path).exists() else "-"
-            line += f"{recipe.count:>14,} {'shipped' if (SHIPPED / path).exists() else own:>9}"
-        lines.append(line)
-    lines += ["", f"shipped: in {SHIPPED}", f"here: in {OWN}", ""]
-    for path in sorted(p for folder in (SHIPPED, OWN) for p in folder.glob(f"*/{MANIFEST}")):
-        lines += [f"{path.parent.name}: {line}" for line in _renamings(read_manifest(path))]
-    return "\n".join(lines).strip()

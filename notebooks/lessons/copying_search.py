@@ -10,7 +10,7 @@ files have. A training in progress has a folder, so that one that was killed goe
 """
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
@@ -27,8 +27,9 @@ from itekit.results import RESULTS, RUNS, evaluated
 from itekit.tasks.copying import EvaluationGrid
 from itekit.training import VALIDATION_SEED, Network, Trainer
 from itekit.workers import Pool, TaskError
-from lessons.measured import command as measured_by
+from lessons.measured import command
 
+NAME, NOTEBOOK = "copying-search", "06_copying_search"
 FOLDER = RUNS / "search"
 BASELINES = ("full-vocabulary", "alpha-renaming")
 FEATURES = ("f_bn", "f_fn", "adacos")
@@ -114,34 +115,24 @@ def search_settings(scale: str | None = None) -> tuple[Setting, ...]:
     return (*own, *baselines)
 
 
-def result_path(scale: str | None = None, directory: Path = RESULTS) -> Path:
-    """The file with the records of a search."""
-    return Path(directory) / f"copying-search-{resolve_scale(scale)}.json"
-
-
-def load_search(scale: str | None = None, directory: Path = RESULTS) -> list[dict]:
+def load_search(scale: str | None = None) -> list[dict]:
     """The records of a search that are there, in the order of `search_settings`; [] if none.
 
     ValueError: a damaged file, or a record that was made with other settings than today's.
     """
-    scale, path = resolve_scale(scale), result_path(scale, directory)
-    if not path.exists():
-        return []
-    try:
-        records = {Setting.of(record): record for record in read_json(path, list)}
-        made = {setting: from_json(record["experiment"]) for setting, record in records.items()}
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path}: damaged results of a search ({error!r})") from error
-    for setting in made:
-        if made[setting] != setting.experiment(scale):
+    scale = resolve_scale(scale)
+    path = RESULTS / f"{NAME}-{scale}.json"
+    records = read_json(path, list) if path.exists() else []
+    for record in records:
+        if from_json(record["experiment"]) != (setting := Setting.of(record)).experiment(scale):
             raise ValueError(f"{path}: {setting} was made with other settings; move the file away")
     order = {setting: place for place, setting in enumerate(search_settings(scale))}
-    return [records[s] for s in sorted(records, key=lambda s: order.get(s, len(order)))]
+    return sorted(records, key=lambda record: order.get(Setting.of(record), len(order)))
 
 
-def missing(scale: str | None = None, directory: Path = RESULTS) -> list[Setting]:
+def missing(scale: str | None = None) -> list[Setting]:
     """The settings of a search without a record."""
-    done = {Setting.of(record) for record in load_search(scale, directory)}
+    done = {Setting.of(record) for record in load_search(scale)}
     return [setting for setting in search_settings(scale) if setting not in done]
 
 
@@ -154,53 +145,36 @@ def evaluate_setting(network: Network) -> dict:
     return found | {"other_base": float(np.mean(means))}
 
 
-def run_setting(
-    setting: Setting,
-    scale: str | None = None,
-    folder: Path = FOLDER,
-    device: str | None = None,
-    threads: int | None = None,
-) -> dict:
+def run_setting(setting: Setting, scale: str | None = None, folder: Path = FOLDER) -> dict:
     """Train a setting in `folder`/SLUG, or go on with it, and evaluate it: the record."""
-    if threads:
-        torch.set_num_threads(threads)
     made = setting.experiment(scale)
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    device = "cuda" if torch.cuda.is_available() else "cpu"
     network = Trainer(made, Path(folder) / made.slug, device).run(progress=False)
     result = evaluated(network, evaluate_setting)
     record = asdict(setting) | {"edit_distance": result["result"]["mean_edit_distance"]}
-    return record | {key: result[key] for key in ("result", "experiment", "trained", "evaluated")}
+    words = {"command": f"python -m itekit {command(NOTEBOOK, made.scale, 'train')}"}
+    record |= {"result": result["result"], "experiment": result["experiment"]}
+    return record | {part: result[part] | words for part in ("trained", "evaluated")}
 
 
-def search(
-    scale: str | None = None,
-    only: int | None = None,
-    *,
-    directory: Path = RESULTS,
-    folder: Path = FOLDER,
-    pool: Pool | None = None,
-    **how,
-) -> Iterator[tuple[Setting, dict | TaskError]]:
-    """Run the settings without a record; yields each with its record, or the error it ended with.
+def search(scale: str | None = None, pool: Pool | None = None) -> None:
+    """Run the settings without a record, one at a time or in a pool; prints each and keeps it.
 
-    At most `only` settings, one at a time or in a pool, whose workers have one thread each and
-    share `folder` (of the trainings in progress), or start anew. `how`: as for `run_setting`.
+    RuntimeError at the end if some failed.
     """
-    scale, folder, pool = resolve_scale(scale), Path(folder).absolute(), pool or Pool(1)
-    if pool.workers > 1:
-        how["threads"] = how.get("threads") or 1
-    if pool.client and max(pool.client.nthreads().values()) > 1:
-        raise ValueError("workers need one thread each: dask worker ... --nthreads 1")
+    scale, folder, failed = resolve_scale(scale), FOLDER.absolute(), 0
     with locked(folder):
-        todo = missing(scale, directory)[:only]
-        job = partial(run_setting, scale=scale, folder=folder, **how)
-        with pool, closing(pool.run(job, todo, keep_errors=True)) as outcomes:
-            for setting, outcome in zip(todo, outcomes, strict=True):
-                if isinstance(outcome, dict):
-                    words = measured_by("06_copying_search", scale, "train")
-                    for part in ("trained", "evaluated"):  # a worker knows only its own command
-                        outcome[part] = outcome[part] | {"command": f"python -m itekit {words}"}
-                    known = load_search(scale, directory)
-                    write_json(result_path(scale, directory), [*known, outcome])
-                    shutil.rmtree(folder / setting.experiment(scale).slug, ignore_errors=True)
-                yield setting, outcome
+        todo = missing(scale)
+        job = partial(run_setting, scale=scale, folder=folder)
+        with pool or Pool(1) as workers, closing(workers.run(job, todo, keep_errors=True)) as found:
+            for number, (setting, record) in enumerate(zip(todo, found, strict=True), 1):
+                words = f"{number}/{len(todo)}  {setting.column} {setting.on} seed {setting.seed}"
+                if isinstance(record, TaskError):
+                    failed += 1
+                    print(f"{words}  failed: {record}", flush=True)
+                    continue
+                write_json(RESULTS / f"{NAME}-{scale}.json", [*load_search(scale), record])
+                shutil.rmtree(folder / setting.experiment(scale).slug, ignore_errors=True)
+                print(f"{words}  {record['edit_distance']:.2f}", flush=True)
+    if failed:
+        raise RuntimeError(f"{failed} of {len(todo)} settings failed")

@@ -67,7 +67,7 @@ class Runs:
         }
 
     def redraw(self, name: str, suffix: str = "redraw") -> dict | None:
-        """What `python -m itekit redraw` found, None if it has not run yet."""
+        """The result of redraw and verify (run.ipynb), None if there is none yet."""
         try:
             return load_redraw(name, self.size, self.seed, suffix)["result"]
         except MissingError:

@@ -1,0 +1,168 @@
+"""One full run and its report: sets, training, evaluation, and the figures beside the paper's."""
+
+import sys
+import time
+from pathlib import Path
+
+import torch
+from IPython.display import Markdown
+
+from itekit import results
+from itekit.datasets.generate import make_missing
+from itekit.datasets.sets import read_set
+from itekit.decoding import TEST_SEED
+from itekit.files import RUNS, read_log
+from itekit.network import Network
+from itekit.redraw import PARTS, WRITTEN, Retries, redraw_sets
+from itekit.results import markdown_table, our_rate, our_value, paper_figures
+from itekit.tasks.verdicts import SOLVED
+from itekit.training import FINISHED
+from lessons import lesson_05, lesson_10
+from lessons.plots import show, training_curves
+
+PAUSE = 5.0  # seconds between looks whether another process has trained a network
+SHOWN = 6  # right and wrong answers, of so many problems:
+ASKED = 100
+REDRAWN = ("redraw", "patterns")
+
+
+MEASURED = {  # notebook: the results that it keeps
+    "06_copying_search": ("copying-search",),
+    "07_labels_and_data": ("solving-time",),
+    "13_efficiency": ("efficiency",),
+    "14_language_model": tuple(f"llm-*-{one}" for one in ("ltl", "ltl-held", "prop")),
+}
+
+
+def results_of(run) -> set[str]:
+    """The names of the results that a run of a list makes, as patterns of files without .json."""
+    settings = run.parameters
+    if run.experiment is None:
+        return {f"{name}-{settings['scale']}" for name in MEASURED[Path(run.notebook).stem]}
+    if base := settings.get("rope_base"):
+        return {f"{run.experiment.slug}-model.rope_base={base}"}
+    do = settings.get("do", ["evaluate"])
+    scaled = f"-scale{settings['logit_scale']}" if "logit_scale" in settings else ""
+    return {run.experiment.slug + f"-{part}{scaled}" * (part in REDRAWN) for part in do}
+
+
+def device_of(name: str | None) -> str:
+    """The device with that name; None: cuda where there is one."""
+    return name or ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def print_record(record: dict) -> None:
+    """Print a record of the training's log as one line."""
+    rest = ("loss", "validation_loss", "validation_accuracy", "validation_edit_distance")
+    words = [f"{key.replace('_', ' ')} {record[key]:.4f}" for key in rest if key in record]
+    print(f"step {record['step']:,}", *words, sep="  ", flush=True)
+
+
+def train(experiment, device: str | None = None) -> Network:
+    """The network of a run: trained here, or gone on with, after its sets are made.
+
+    Where another process trains it, or the network that it begins with, wait for that one.
+    """
+    name_command("train", experiment)
+    make_missing(experiment.sets, experiment.scale)
+    folder = RUNS / experiment.run
+    while True:
+        try:
+            run = results.trainer(experiment, folder, device_of(device))
+            return run.run(progress=False)
+        except BlockingIOError as error:
+            print(f"{error}; waiting for it", flush=True)
+            time.sleep(PAUSE)
+
+
+def name_command(command: str, experiment, *options: str) -> None:
+    """What results say that they were made by: a kernel was started by another command."""
+    words = [experiment.name, *experiment.changes.values(), "--scale", experiment.scale]
+    sys.argv = ["__main__.py", command, *words, "--seed", str(experiment.seed), *options]
+
+
+def trained(experiment, device: str | None = None) -> Network:
+    """The network of a run that was trained before: here, or the shipped one."""
+    finished = RUNS / experiment.run / FINISHED
+    if finished.exists():
+        return Network.load(finished, experiment).to(device_of(device))
+    name, scale, seed = experiment.name, experiment.scale, experiment.seed
+    return results.load_network(name, scale, seed).to(device_of(device))
+
+
+def show_curves(experiment) -> None:
+    """Show the loss of the training, and its accuracy."""
+    records = read_log(RUNS / experiment.run)
+    if records:
+        last = records[-1]
+        alt = f"Training curves of {experiment.name}: the loss is {last['loss']:.3f} at the end"
+        show(training_curves({experiment.name: records}), alt=f"{alt}.")
+
+
+def evaluate(network: Network, rope_base: float | None = None) -> dict:
+    """Evaluate as the task asks, from the last part that was done on, and keep the result."""
+    options = ["--rope-base", str(rope_base)] if rope_base else []
+    name_command("evaluate", network.experiment, *options)
+    make_missing(network.experiment.sets, network.experiment.scale)
+    network = network.with_rope_base(rope_base) if rope_base else network
+    result = results.evaluate(network, progress=False, keep=RUNS / network.experiment.slug)
+    print(results.run_line(result))
+    print(f"result    {results.save_result(result)}")
+    return result
+
+
+def redraw(network: Network, part: str, tries: int, logit_scale: float | None = None) -> None:
+    """Redraw and verify: on the kit's problems, or on those that people wrote; keep the result."""
+    kinds = WRITTEN if part == "patterns" else PARTS
+    settings = {"tries": tries, "kinds": kinds, "scale": logit_scale, "progress": False}
+    result = results.evaluated(network, lambda network: redraw_sets(network, **settings))
+    suffix = f"-{part}" + f"-scale{logit_scale:g}" * bool(logit_scale)
+    path = results.save_result(result, suffix=suffix)
+    for name in kinds:
+        rates = result["result"][name]["solved"]["all"]
+        print(f"{name:<16}solved by 1 try {rates[0]:.1%}, by {len(rates)} {rates[-1]:.1%}")
+    print(f"result    {path}")
+
+
+def beside_paper(result: dict) -> Markdown:
+    """Each figure that the paper has of this experiment, and ours."""
+    name, rows = result["name"], []
+    for key, figure in paper_figures().items():
+        column = key.removeprefix(f"{name}/")
+        if key == name:
+            rows.append([figure["unit"], f"{our_value(result):.2f}", str(figure["value"])])
+        elif column != key and (rate := our_rate(result, column)) is not None:
+            rows.append([column, f"{100 * rate:.2f}", f"{figure['value']:g}"])
+    return Markdown(markdown_table(("figure", "ours", "the paper's"), rows))
+
+
+def heatmap(result: dict) -> None:
+    """Show the heatmap of a result, as the paper draws it."""
+    if "generalization" in result["result"]:
+        lesson_10.heatmaps({result["name"]: result}, f"{result['name']}: right answers")
+    else:
+        lesson_05.heatmaps({result["name"]: result})
+
+
+def problems(experiment) -> list:
+    """Some problems of the test, with their labels, spread over all of them."""
+    if experiment.sets:
+        pairs = read_set(experiment.set_name("35"), experiment.scale)["test"]
+    else:
+        names, grid = experiment.test_vocabulary.interchangeable[0], experiment.grid
+        cells = [grid.strings(*cell, TEST_SEED) for cell in grid.cells()]
+        strings = ["".join(names[i] for i in row) for cell in cells for row in cell]
+        pairs = [(string, string) for string in strings]
+    return pairs[:: max(1, len(pairs) // ASKED)]
+
+
+def answers_table(network: Network) -> Markdown:
+    """Problems that the network answers right, and problems that it answers wrong."""
+    pairs, rows = problems(network.experiment), {True: [], False: []}
+    answers = Retries(network, progress=False).answers(0, [problem for problem, _ in pairs])
+    for (problem, label), beams in zip(pairs, answers, strict=True):
+        answer = beams[0] if beams else ""
+        verdict = network.experiment.check(problem, answer, label)
+        rows[verdict in SOLVED].append([f"`{problem}`", f"`{answer}`", verdict, f"`{label}`"])
+    head = ("problem", "answer", "verdict", "label")
+    return Markdown(markdown_table(head, rows[True][:SHOWN] + rows[False][:SHOWN]))
