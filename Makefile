@@ -70,7 +70,8 @@ test: export ITEKIT_SCALE = smoke
 test: $(READY)
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope \
+	@rm -rf reports/home
+	ITEKIT_HOME=$(CURDIR)/reports/home $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope \
 		-p itekit.notebooks --nbval-lax --nbval-cell-timeout=180 $(NOTEBOOKS)
 
 test-browser: export OMP_NUM_THREADS = 1
@@ -104,6 +105,7 @@ doctor: $(READY)
 
 # docs/jupyter_config.py takes out what changes from run to run: times, versions, views of panels.
 refresh: export ITEKIT_SCALE = lab
+refresh: export ITEKIT_HOME = $(CURDIR)/reports/home
 refresh: $(READY)
 	$(BIN)/python -m jupyter nbconvert --config docs/jupyter_config.py \
 		--to notebook --execute --inplace $(NOTEBOOKS)

@@ -107,13 +107,21 @@ class Evaluation:
         network: in evaluation mode.
         folder: where finished parts are saved, so that an interrupted evaluation resumes there.
         progress: show bars.
+        seed: of the draws.
 
     Attributes:
         vocabulary: all that the network can read.
     """
 
-    def __init__(self, network: Network, folder: Path | None = None, progress: bool = True):
+    def __init__(
+        self,
+        network: Network,
+        folder: Path | None = None,
+        progress: bool = True,
+        seed: int = TEST_SEED,
+    ):
         self.network, self.folder, self.progress = network, folder and Path(folder), progress
+        self.seed = seed
         self.task = network.experiment.task
         self.vocabulary = network.experiment.readable_vocabulary
         weights = sum(tensor.double().sum().item() for tensor in network.state_dict().values())
@@ -133,7 +141,8 @@ class Evaluation:
         """A solver for each random embedding; one where nothing is random."""
         random = self.network.experiment.embedding.maker.random
         draws = range(self.task.draws if random else 1)
-        return [Solver(self.network, d, vocabulary, progress=self.progress) for d in draws]
+        options = {"progress": self.progress, "seed": self.seed}
+        return [Solver(self.network, draw, vocabulary, **options) for draw in draws]
 
     def median(self, solvers: list[Solver], pairs: Sequence[Pair]) -> tuple[int, list[float]]:
         """Which solver has the median cross-entropy on what it can read, and that of all."""
@@ -146,7 +155,7 @@ class Evaluation:
         """A solver's answers; with other beams, by the same embedding."""
         if beams:
             draw, vocabulary = solver.draw, solver.vocabulary
-            solver = Solver(self.network, draw, vocabulary, beams, self.progress)
+            solver = Solver(self.network, draw, vocabulary, beams, self.progress, seed=self.seed)
         answers = solver.answers([problem for problem, _ in pairs], skip=True)
         return judge(self.task.check, pairs, answers, self.progress)
 

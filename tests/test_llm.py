@@ -3,11 +3,12 @@
 import hashlib
 import json
 import re
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import product
 
 import pytest
 from hypothesis import given
-from llm_server import FakeServer, completion, model_on
 from logical import formulas
 
 from itekit.alpha import Renaming
@@ -17,8 +18,9 @@ from itekit.logic.formulas import LANGUAGES, to_prefix
 from itekit.logic.traces import parse_trace
 from itekit.logic.truth_tables import truth_table
 from itekit.tasks import ltl, propositional
+from lessons import llm
 from lessons.infix import parse_infix, trace_to_infix
-from lessons.llm import LanguageModel, judge, load_result, measure
+from lessons.llm import LanguageModel, judge
 from lessons.prompts import (
     LTL_PROMPT,
     PROPOSITIONAL_PROMPT,
@@ -153,64 +155,64 @@ def test_renaming_a_reply_renames_its_answer_and_prose_alike():
 # Evaluation: known models get known marks, shipped verdicts are right
 
 
-@pytest.fixture(autouse=True, scope="module")
-def replies(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        folder = tmp_path_factory.mktemp("replies")
-        patch.setattr("lessons.llm.KEEP", folder)
-        yield folder
+class Known(LanguageModel):
+    """A model whose reply to a question is known; `asked` counts the questions."""
+
+    def __init__(self, reply):
+        super().__init__("Known 1.0", "http://localhost:1/v1", retries=0)
+        self.reply, self.asked = reply, 0
+
+    def ask(self, question):
+        self.asked += 1
+        return llm.Reply(self.reply(question))
 
 
-def formula_of(request):
-    text = request["messages"][0]["content"]
-    return "ltl" if "LTL" in text else "propositional", text.splitlines()[-2][len("Formula: ") :]
-
-
-def solver(request):
-    """A language model that is our own solver: always right."""
-    task, infix = formula_of(request)
-    formula = to_prefix(parse_infix(infix, LANGUAGES[task]))
-    if task == "ltl":
-        return completion(trace_to_infix(parse_trace(ltl.solve(formula))))
-    label = propositional.solve(formula)
+def solver(question):
+    """Always right: our own solver."""
+    if question.task == "ltl":
+        return trace_to_infix(parse_trace(ltl.solve(question.formula)))
+    label = propositional.solve(question.formula)
     values = zip(label[::2], label[1::2], strict=True)
-    return completion(json.dumps({name: value == "1" for name, value in values}))
+    return json.dumps({name: value == "1" for name, value in values})
 
 
-def marks(behaviour, task, samples, grid=False):
-    with FakeServer(behaviour) as server:
-        effort = {"samples": samples, "grid": grid}
-        made = measure(model_on(server), task, "smoke", effort=effort)
-    assert json.loads(json.dumps(made)) == made
-    return made["result"], made["result"]["alpha_covariance_training"]["by_propositions"]
+def marks(reply, task, monkeypatch, folder, samples=3):
+    monkeypatch.setattr(llm, "KEEP", folder)
+    effort = {"samples": samples, "grid": True, "renamed": 1}
+    monkeypatch.setitem(llm.EFFORTS, "smoke", effort)
+    model = Known(reply)
+    found = llm.measure(model, task, "smoke")
+    assert json.loads(json.dumps(found)) == found
+    assert llm.measure(model, task, "smoke")["result"] == found["result"]
+    assert model.asked == len(list((folder / found["name"]).iterdir())), "each question once"
+    return found, found["result"]["alpha_covariance_training"]["by_propositions"]
 
 
-def full_marks(found, samples):
-    assert found["test"]["correct"] == 1 and found["test"]["verdicts"]["invalid"] == 0
-    assert found["test"]["samples"] == samples == len(found["replies"])
-    grid = found["generalization"]
+@pytest.mark.parametrize("task", ["ltl", "propositional"])
+def test_a_model_that_is_always_right_gets_full_marks(task, monkeypatch, tmp_path):
+    found, cells = marks(solver, task, monkeypatch, tmp_path)
+    test, grid = found["result"]["test"], found["result"]["generalization"]
+    assert test["correct"] == 1 and test["verdicts"]["invalid"] == 0
+    assert test["samples"] == 3 == len(found["result"]["replies"])
     assert grid["samples"] == grid["correct"] and grid["mean_correct_cells"] == 1
+    assert {cell["mean"] for cell in cells.values()} == {1.0} or task == "ltl"
+    assert found["sampling"]["seed"] == 42 and "openai" in found["evaluated"]["versions"]
+    assert "-p evaluate True -p base_url http://localhost:1/v1" in found["evaluated"]["command"]
 
 
-def test_a_model_that_is_always_right_gets_full_marks():
-    full_marks(marks(solver, "ltl", 6, grid=True)[0], 6)
-
-
-def test_a_model_that_refuses_is_invalid_and_perfectly_covariant():
-    found, cells = marks(completion("I cannot help with that."), "ltl", 3)
-    assert found["test"]["verdicts"]["invalid"] == 3
+def test_a_model_that_refuses_is_invalid_and_perfectly_covariant(monkeypatch, tmp_path):
+    found, cells = marks(lambda _: "I cannot help with that.", "ltl", monkeypatch, tmp_path)
+    assert found["result"]["test"]["verdicts"]["invalid"] == 3
     assert {cell["mean"] for cell in cells.values()} == {1.0}
-    assert "generalization" not in found
 
 
-def test_a_model_that_hangs_on_names_has_no_alpha_covariance():
+def test_a_model_that_hangs_on_names_has_no_alpha_covariance(monkeypatch, tmp_path):
     """It answers with the first letter of the alphabet that the formula has, whatever it means."""
 
-    def first(request):
-        names = sorted(set(re.findall("[a-z]", formula_of(request)[1].replace("xor", ""))))
-        return completion(f'{{"{names[0]}": true}}')
+    def first(question):
+        return json.dumps({min(re.findall("[a-z]", question.formula)): True})
 
-    _, cells = marks(first, "propositional", 1)
+    _, cells = marks(first, "propositional", monkeypatch, tmp_path)
     assert cells["2"]["mean"] < 1 and cells["3"]["mean"] < 1
 
 
@@ -218,7 +220,7 @@ def test_a_model_that_hangs_on_names_has_no_alpha_covariance():
 def test_shipped_verdicts_are_what_the_checkers_say_of_the_shipped_replies(path):
     shipped = read_json(path)
     model, task, held = shipped["model"]["name"], shipped["task"], shipped["held_to_form"]
-    assert load_result(model, task, shipped["scale"], held) == shipped
+    assert llm.load_result(model, task, shipped["scale"], held) == shipped
     said, test = shipped["result"]["replies"], shipped["result"]["test"]
     problems = read_set(test["set"], shipped["scale"])["test"][: test["samples"]]
     assert [(one["formula"], one["label"]) for one in said] == problems
@@ -228,27 +230,79 @@ def test_shipped_verdicts_are_what_the_checkers_say_of_the_shipped_replies(path)
     assert test["verdicts"] == {v: verdicts.count(v) for v in test["verdicts"]}
 
 
-def test_models_without_latin_letters_have_results_of_their_own(tmp_path, monkeypatch):
-    monkeypatch.setattr("lessons.measured.RESULTS", tmp_path)
-    files = set()
-    for model in ("模型", "型模", "模型-7", "model-7"):
-        with pytest.raises(MissingError) as missing:
-            load_result(model, "ltl", "lab")
-        files.add(re.search(r"llm-\S+\.json", str(missing.value))[0])
-    assert len(files) == 4
+# Over HTTP
 
 
-def test_a_result_says_where_it_comes_from_and_what_is_kept_is_not_asked_again(replies):
-    with FakeServer(solver) as server:
-        for asked in (True, False):
-            model = LanguageModel("Fake 1.0", server.base_url)
-            found = measure(model, "propositional", "smoke", effort={"samples": 3, "grid": True})
-            assert bool(model.answered) == asked
-    full_marks(found["result"], 3)
-    covariance = found["result"]["alpha_covariance_training"]["by_propositions"]
-    assert {cell["mean"] for cell in covariance.values()} == {1.0}, "labels are fixed by formulas"
-    assert (replies / "llm-fake-1-0-prop").is_dir()
-    assert found["sampling"]["seed"] == 42 and "openai" in found["evaluated"]["versions"]
-    assert found["model"] == {"name": "Fake 1.0", "server": server.base_url}
-    with pytest.raises(MissingError, match="14_language_model.ipynb -p scale lab -p evaluate true"):
-        load_result("no such model", "propositional", "lab")
+@pytest.fixture
+def server():
+    """A server that gives each request the next of its `answers`; and keeps the requests."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            length = int(self.headers["Content-Length"])
+            self.server.requests.append(json.loads(self.rfile.read(length)))
+            status, value = self.server.answers.pop(0)
+            body = value if isinstance(value, str) else json.dumps(value)
+            self.send_response(status)
+            self.send_header("Content-Type", "text/html" if body == value else "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("retry-after-ms", "1")
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as one:
+        one.requests, one.answers = [], []
+        one.url = f"http://127.0.0.1:{one.server_port}/v1"
+        threading.Thread(target=one.serve_forever, args=(0.02,), daemon=True).start()
+        yield one
+        one.shutdown()
+
+
+SAID = {"message": {"role": "assistant", "content": "cycle{a}"}, "finish_reason": "length"}
+GOOD = 200, {"id": "1", "object": "chat.completion", "choices": [SAID | {"index": 0}]}
+
+
+def test_what_is_sent_and_that_trouble_which_passes_costs_a_retry(server):
+    server.answers += [(503, {}), GOOD, GOOD]
+    model = LanguageModel("known", server.url)
+    assert model.ask(Question("propositional", "|ab")) == llm.Reply("cycle{a}", "length")
+    plain = LanguageModel("known", server.url, llm.Sampling(extended=False))
+    plain.ask(Question("ltl", "a"))
+    again, first, second = server.requests
+    assert again == first
+    assert first["messages"] == [{"role": "user", "content": prompt("propositional", "|ab")}]
+    names = ("seed", "top_k", "top_p", "temperature", "repeat_penalty", "max_tokens")
+    assert [first[name] for name in names] == [42, 40, 0.9, 0.8, 1.1, 128]
+    assert first["response_format"]["json_schema"]["schema"]["properties"].keys() == {"a", "b"}
+    assert first["cache_prompt"] is False and "response_format" not in second
+    assert not {"top_k", "min_p", "repeat_penalty", "cache_prompt"} & second.keys()
+
+
+def test_trouble_that_stays_is_told_and_what_was_answered_is_kept(server, tmp_path):
+    questions = [Question("propositional", f) for f in ("a", "|ab", "a")]
+    model = LanguageModel("known", server.url, retries=0)
+    missing = {"error": {"message": "model 'known' not found"}}
+    server.answers += [GOOD, (404, missing), (200, "<h1>It works!</h1>"), GOOD]
+    for said in ("model 'known' not found.*the model one of its", "is the server there"):
+        with pytest.raises(llm.ServerError, match=said):
+            llm.ask_all(model, questions, tmp_path)
+    assert len(llm.ask_all(model, questions, tmp_path)) == 3 and len(server.requests) == 4
+    with pytest.raises(llm.ServerError, match="Connection error.*is the server there"):
+        LanguageModel("known", "http://127.0.0.1:9/v1", retries=0).ask(questions[0])
+
+
+def test_the_offline_model_answers_the_same_whatever_was_asked_between():
+    try:
+        server = llm.LocalServer(llm.offline_model())
+    except MissingError as error:
+        pytest.skip(str(error))
+    model = LanguageModel(server.name, server.base_url, llm.Sampling(max_tokens=60))
+    assert model.about()["n_params"] == 134_515_008
+    question = Question("propositional", "&a=b!c")
+    first, other, again = map(model.ask, (question, Question("ltl", "Xa", True), question))
+    assert first.text == again.text
+    assert set(read_answer("propositional", first.text)) <= set("abc01")
+    assert read_answer("ltl", other.text).endswith("}")  # held to the form of a trace

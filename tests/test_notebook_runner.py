@@ -1,4 +1,4 @@
-"""Running notebooks: parameters are checked, nothing is half-written, pages, copies, kernels."""
+"""Running notebooks: parameters are checked, nothing is half-written; pages, copies, kernels."""
 
 import errno
 import os
@@ -11,7 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import nbformat
-import nbval.kernel
 import papermill
 import pytest
 from nbconvert.nbconvertapp import NbConvertApp
@@ -42,23 +41,15 @@ def small(monkeypatch):
     [
         ({"sede": 1}, r"has no parameter 'sede'; known: scale, seed, rate, train,"),
         ({"seed": "many"}, r"parameter 'seed' is 'many' \(str\); expected int, as its default 0"),
-        ({"train": "false"}, r"'train' is 'false' \(str\); expected bool, as its default False"),
+        ({"scale": "huge"}, r"scale is 'huge'; expected one of"),
     ],
 )
-def test_a_wrong_parameter_is_an_error_before_the_run_and_in_the_kernel(
-    tmp_path, monkeypatch, parameters, message
-):
+def test_a_wrong_parameter_is_an_error_before_the_run(tmp_path, parameters, message):
     path = write(tmp_path / "n.ipynb")
     with pytest.raises(ValueError, match=message):
         run_notebook(path, tmp_path / "out.ipynb", parameters)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["n.ipynb"]
-    injected = "# Parameters\n" + "".join(f"{k} = {v!r}\n" for k, v in parameters.items())
-    shell = type("Shell", (), {"user_ns": {"In": ["", PARAMETERS, injected, GUARD], **parameters}})
-    monkeypatch.setattr("IPython.get_ipython", lambda: shell)
-    with pytest.raises(ValueError, match=message):
-        notebooks.guard_parameters()
-    shell.user_ns["In"] = ["", PARAMETERS, GUARD]
-    notebooks.guard_parameters()  # run by hand
+    check_parameters(path, {"seed": 3, "rate": 1, "scale": "paper", "train": True})
 
 
 def test_the_guard_stops_plain_papermill(tmp_path):
@@ -71,18 +62,10 @@ def test_the_guard_stops_plain_papermill(tmp_path):
     assert "'train' is 'false' (str); expected bool, as its default False" in done.stderr
 
 
-def test_right_parameters_and_scales_pass_and_wrong_scales_do_not(tmp_path, monkeypatch):
-    path = write(tmp_path / "n.ipynb")
-    check_parameters(path, {"seed": 3, "rate": 1, "scale": "paper", "train": True})
-    with pytest.raises(ValueError, match="scale is 'huge'; expected one of"):
-        check_parameters(path, {"scale": "huge"})
-    monkeypatch.setenv("ITEKIT_SCALE", "big")
-    with pytest.raises(ValueError, match="ITEKIT_SCALE is 'big'"):
-        check_parameters(path, {})
-
-
-def test_a_run_works_in_the_notebooks_folder_and_leaves_one_complete_file(tmp_path, monkeypatch):
-    """It follows no link that lies at a temporary name."""
+def test_a_run_works_in_the_notebooks_folder_and_leaves_one_complete_file(
+    tmp_path, monkeypatch, capsys
+):
+    """It prints what the notebook prints; it follows no link that lies at a temporary name."""
     folder, new, other = tmp_path / "in", tmp_path / "new", tmp_path / "other"
     folder.mkdir()
     new.mkdir()
@@ -91,12 +74,13 @@ def test_a_run_works_in_the_notebooks_folder_and_leaves_one_complete_file(tmp_pa
     for link in links:
         link.symlink_to(other)
     path = write(folder / "n.ipynb", GUARD, f"import os\nprint(os.getcwd(), seed)\n{TRANSPORT}")
-    before = path.read_bytes()
+    before, output = path.read_bytes(), new / "out.ipynb"
     with TemporaryDirectory() as short:
         monkeypatch.setenv("JUPYTER_RUNTIME_DIR", short)
-        output = run_notebook(path, new / "out.ipynb", {"seed": 7})
+        assert main(["run", str(path), "--output", str(output), "-p", "seed", "7"]) == 0
         assert not list(Path(short).glob("kernel-*")), "no connection file, no socket is left"
-    assert printed(output) == f"{folder} 7\nipc\n"
+    said = f"{folder} 7\nipc\n"
+    assert printed(output) == said and capsys.readouterr().out == f"{said}notebook  {output}\n"
     assert set(new.iterdir()) == {output, *links} and not output.is_symlink()
     assert output.stat().st_mode & 0o777 == 0o644
     assert (path.read_bytes(), other.read_text()) == (before, "mine")
@@ -121,7 +105,7 @@ def test_a_failing_cell_is_named_and_an_older_result_stays(tmp_path, source, cau
     assert names == ["n.ipynb", "out.failed.ipynb", "out.ipynb"]
 
 
-def test_files_that_cannot_be_run_or_written_are_named(tmp_path, monkeypatch):
+def test_files_that_cannot_be_run_or_written_are_named(tmp_path, monkeypatch, capsys):
     path, output = write(tmp_path / "n.ipynb"), tmp_path / "out.ipynb"
 
     def full(*arguments, **options):
@@ -133,38 +117,28 @@ def test_files_that_cannot_be_run_or_written_are_named(tmp_path, monkeypatch):
     for wrong in (path, tmp_path / "out.html"):
         with pytest.raises(ValueError, match="expected two files that end in .ipynb"):
             run_notebook(path, wrong)
-    with pytest.raises(FileNotFoundError, match=r"no\.ipynb"):
-        run_notebook(tmp_path / "no.ipynb", output)
-    for text in ("", "[]", '{"cells": 3}', '{"cells": [3]}'):
-        path.write_text(text)
-        with pytest.raises(ValueError, match=r"n\.ipynb: "):
-            run_notebook(path, output)
-
-
-def test_a_kernel_that_is_not_installed_is_said_in_a_line(tmp_path, capsys):
-    path, output = write(tmp_path / "n.ipynb"), tmp_path / "out.ipynb"
     notebook = nbformat.read(path, 4)
     notebook.metadata["kernelspec"]["name"] = "fortran"
     nbformat.write(notebook, path)
     assert main(["run", str(path), "--output", str(output)]) == 2
     assert "n.ipynb: its kernel 'fortran' is not installed" in capsys.readouterr().err
+    for text in ("", "[]", '{"cells": 3}', '{"cells": [3]}'):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=r"n\.ipynb: "):
+            run_notebook(path, output)
     assert [p.name for p in tmp_path.iterdir()] == ["n.ipynb"]
 
 
-def recipe(target: str, **variables: str) -> list[str]:
-    """The last command that the Makefile runs for a target."""
+def convert(target: str, monkeypatch, **variables) -> None:
+    """Run the command of nbconvert that is a target's last in the Makefile, in this process."""
     words = [f"{name}={value}" for name, value in variables.items()]
     make = ["make", "-n", "--no-print-directory", target]
     make += ["BIN=" + str(Path(sys.executable).parent), *words]
     outside = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}  # of make test
     done = subprocess.run(make, cwd=ROOT, env=outside, capture_output=True, text=True, check=True)
-    return shlex.split(done.stdout.replace("\\\n", " ").strip().splitlines()[-1])
-
-
-def convert(words: list[str], monkeypatch) -> None:
-    """Run such a command of nbconvert in this process, which has loaded it."""
-    monkeypatch.chdir(ROOT)
+    words = shlex.split(done.stdout.replace("\\\n", " ").strip().splitlines()[-1])
     assert words[1:4] == ["-m", "jupyter", "nbconvert"]
+    monkeypatch.chdir(ROOT)
     app = NbConvertApp()
     app.initialize(words[4:])
     app.start()
@@ -202,20 +176,16 @@ def test_a_page_holds_figures_formulas_and_panels_and_loads_nothing(executed, tm
 
 
 def test_student_copies_have_no_outputs_and_no_solutions(executed, tmp_path, monkeypatch):
-    folder = tmp_path / "class"
-    convert(recipe("student", STUDENT=folder, LESSONS=executed), monkeypatch)
-    made = nbformat.read(folder / "n.ipynb", 4)
-    assert [cell.source for cell in made.cells] == ["# A test", PARAMETERS, "1 + 1"]
-    assert made.cells[2].outputs == [] and made.cells[2].execution_count is None
-    assert set(made.metadata) == {"kernelspec", "language_info"}
+    convert("student", monkeypatch, STUDENT=tmp_path / "class", LESSONS=executed)
+    notebook = nbformat.read(tmp_path / "class" / "n.ipynb", 4)
+    assert [cell.source for cell in notebook.cells] == ["# A test", PARAMETERS, "1 + 1"]
+    assert notebook.cells[2].outputs == [] and notebook.cells[2].execution_count is None
+    assert set(notebook.metadata) == {"kernelspec", "language_info"}
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("notebooks/**/*.ipynb")), ids=lambda p: p.stem)
-def test_a_notebook_is_as_jupyterlab_writes_it(path):
-    """So that to open and to save it changes nothing: its numbers, its layout, its metadata.
-
-    And it stays small.
-    """
+def test_a_notebook_is_small_and_as_jupyterlab_writes_it(path):
+    """So that to open and to save it changes nothing: its numbers, its layout, its metadata."""
     text = path.read_text(encoding="utf-8")
     assert len(text.encode()) <= 1e6
     notebook, _ = CONFIG["tidy"](nbformat.reads(text, 4), {})
@@ -226,26 +196,10 @@ def test_a_notebook_is_as_jupyterlab_writes_it(path):
 def test_refresh_keeps_outputs_and_drops_what_changes_without_meaning(tmp_path, monkeypatch):
     path = write(tmp_path / "n.ipynb", "import os\nprint(os.environ['ITEKIT_SCALE'])", PANEL)
     before = nbformat.read(path, 4)
-    convert(recipe("refresh", NOTEBOOKS=path), monkeypatch)
+    convert("refresh", monkeypatch, NOTEBOOKS=path)
     assert notebooks.NO_PANEL in path.read_text() and "alivealive" not in path.read_text()
     assert printed(path) == "smoke\n"  # the variable is set for make's recipe alone
     after = nbformat.read(path, 4)
     assert after.metadata == CONFIG["METADATA"]
     for old, new in zip(before.cells, after.cells, strict=True):
         assert all(new[key] == old[key] for key in ("id", "source", "metadata"))
-
-
-def test_nbval_starts_kernels_with_such_sockets_unless_the_path_is_too_long(monkeypatch):
-    monkeypatch.setattr(nbval.kernel, "KernelManager", None)
-    notebooks.pytest_configure()
-    assert nbval.kernel.KernelManager().transport == "ipc"
-    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", "/" + "long" * 20)
-    assert nbval.kernel.KernelManager().transport == "tcp"
-
-
-def test_the_run_command_writes_the_file_or_says_why_not(tmp_path, capsys):
-    path, out = write(tmp_path / "n.ipynb", GUARD, "print(scale, 1 / seed)"), tmp_path / "r.ipynb"
-    command = ["run", str(path), "--output", str(out), "-p"]
-    assert main([*command, "train", "false"]) == 2
-    assert main([*command, "seed", "5"]) == 0
-    assert str(out) in capsys.readouterr().out and printed(out) == "None 0.2\n"

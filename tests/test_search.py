@@ -2,25 +2,21 @@
 
 import json
 import math
-from dataclasses import asdict, replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from itekit.experiments import SCALES, EvaluationGrid, TrainingConfig
-from itekit.files import locked
+from itekit.files import SCALES, locked
+from itekit.names import inside, run_name
 from itekit.results import load_result
 from itekit.training import Trainer, TrainingDivergedError
-from itekit.workers import Pool
 from lessons import copying_search as module
 from lessons import search_tables as tables
 from lessons.copying_search import (
     Setting,
     load_search,
     missing,
-    result_path,
     run_setting,
     search,
     search_settings,
@@ -30,119 +26,90 @@ from lessons.search_tables import paper_search
 
 ROOT = Path(__file__).parents[1]
 SEARCH = "copying-5-10/search/"
-FAST = {
-    "training": TrainingConfig(6, 8, warmup=2, log_every=2, validate_every=6, checkpoint_every=2),
-    "grid": EvaluationGrid(maximum=6, samples=2, stride=3),
-    "draws": 2,
-}
-ONE = Setting("hypercube_vertices", 8, True, True, True)
+FAST = inside("training", steps=6, batch_size=8, warmup=2, log_every=2, validate_every=6)
+FAST |= {"training.checkpoint_every": 2, "task.draws": 2} | inside("task.grid", maximum=6)
 
 
 @pytest.fixture
-def fast(monkeypatch):
+def fast(monkeypatch, tmp_path):
     """Trainings of a few steps at smoke size, for what runs in this process."""
     monkeypatch.setitem(module.SIZES, "smoke", FAST)
-
-
-@pytest.fixture
-def places(tmp_path):
-    return {"directory": tmp_path / "results", "folder": tmp_path / "runs"}
-
-
-def without_times(record: dict) -> dict:
-    return {key: record[key] for key in (*asdict(ONE), "edit_distance", "result", "experiment")}
+    monkeypatch.setattr(module, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(module, "FOLDER", tmp_path / "runs")
 
 
 def test_paper_size_is_the_papers_table_with_three_seeds():
-    made = search_settings("paper")
-    cells = {(s.method, s.d_beta, s.f_bn, s.f_fn, s.adacos) for s in made if not s.is_baseline}
+    settings = search_settings("paper")
+    cells = {(s.method, s.d_beta, s.f_bn, s.f_fn, s.adacos) for s in settings if not s.is_baseline}
     assert cells == {tuple(record[key] for key in tables.KEYS) for record in paper_search()}
-    assert sum(not s.is_baseline for s in made) == 3 * len(paper_search()) == 270
+    assert sum(not s.is_baseline for s in settings) == 3 * len(paper_search()) == 270
     table = paper_table("copying-search-baselines")
-    assert {f"{SEARCH}{s.method}" for s in made if s.is_baseline} == set(table.rows)
-    assert {s.on for s in made if s.is_baseline} == set(table.columns)
+    assert {f"{SEARCH}{s.method}" for s in settings if s.is_baseline} == set(table.rows)
+    assert {s.on for s in settings if s.is_baseline} == set(table.columns)
     lab = search_settings("lab")
-    assert set(lab) <= set(made) and {s.on for s in lab} == {s.on for s in made}
+    assert set(lab) <= set(settings) and {s.on for s in lab} == {s.on for s in settings}
     assert len({s.method for s in lab}) == 5
 
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_setting_is_a_run_of_its_own(scale):
-    made = search_settings(scale)
-    assert len({s.experiment(scale).slug for s in made}) == len(set(made)) == len(made)
-    for s in made:
-        experiment, found = s.experiment(scale), s.experiment(scale).embedding
+    settings = search_settings(scale)
+    runs = {run_name(s.experiment(scale)) for s in settings}
+    assert len(runs) == len(set(settings)) == len(settings)
+    for s in settings:
+        experiment = s.experiment(scale)
+        embedding = experiment.embedding
         assert (experiment.scale, experiment.seed) == (scale, s.seed)
         assert (experiment.loss == "adacos") == s.adacos
-        assert found.f_fn == experiment.model.normalize_features == s.f_fn
+        assert embedding.f_fn == s.f_fn
         if not s.is_baseline:
-            assert (found.method, found.d_beta, found.f_bn) == (s.method, s.d_beta, s.f_bn)
+            assert (embedding.method, embedding.d_beta) == (s.method, s.d_beta)
+            assert embedding.f_bn == s.f_bn
 
 
-def test_each_setting_leaves_a_record_and_no_checkpoint(fast, places):
-    found = list(search("smoke", 2, **places))
-    assert [setting for setting, _ in found] == list(search_settings("smoke")[:2])
-    assert load_search("smoke", places["directory"]) == [record for _, record in found]
-    assert not list(places["folder"].glob("[!.]*"))
-    for setting, record in found:
+def test_each_setting_leaves_a_record_and_no_checkpoint(fast, monkeypatch, capsys):
+    some = search_settings("smoke")[-2:]
+    monkeypatch.setattr(module, "search_settings", lambda scale: some)
+    search("smoke")
+    records = load_search("smoke")
+    assert tuple(Setting.of(record) for record in records) == some
+    assert not list(module.FOLDER.glob("[!.]*")) and not missing("smoke")
+    for record in records:
         result = record["result"]
-        assert Setting.of(record) == setting and json.loads(json.dumps(record)) == record
+        assert json.loads(json.dumps(record)) == record
         assert record["edit_distance"] == result["mean_edit_distance"]
         assert record["edit_distance"] == pytest.approx(np.nanmean(np.array(result["grid"], float)))
         assert result["other_base"] >= 0
         assert {"seconds", "command", "versions", "hardware"} <= set(record["trained"])
-    assert [s for s, _ in search("smoke", 1, **places)] == [search_settings("smoke")[2]]
+    assert "2/2  alpha-renaming f_fn+adacos seed 0  " in capsys.readouterr().out
 
 
-def test_a_training_that_was_stopped_goes_on_from_its_checkpoint(fast, places, monkeypatch):
-    whole = run_setting(ONE, "smoke", places["directory"])
-    experiment, steps, plain = ONE.experiment("smoke"), [], Trainer.train_step
-    folder = places["folder"]
-    Trainer(experiment, folder / experiment.slug).run(until=4, progress=False)
-
-    def counted(trainer):
-        steps.append(trainer.step)
-        return plain(trainer)
-
-    monkeypatch.setattr(Trainer, "train_step", counted)
-    assert without_times(run_setting(ONE, "smoke", folder)) == without_times(whole)
-    assert steps == [4, 5]
-
-
-def test_a_setting_that_fails_does_not_stop_the_others(fast, places, monkeypatch):
+def test_what_fails_or_was_stopped_is_told_and_goes_on(fast, monkeypatch, capsys):
+    """The others are kept; the next search goes on from the checkpoint of what was stopped."""
     first, second = search_settings("smoke")[:2]
+    whole, steps, step = run_setting(second, "smoke", module.FOLDER / "whole"), [], Trainer.run
+    stopped = second.experiment("smoke")
+    Trainer(stopped, module.FOLDER / run_name(stopped)).run(until=4, progress=False)
 
-    class Diverging(Trainer):
-        def run(self, **options):
-            if self.experiment == first.experiment("smoke"):
-                raise TrainingDivergedError("the loss is nan in steps 1 to 2")
-            return super().run(**options)
+    def diverging(trainer, **options):
+        steps.append((trainer.experiment, trainer.step))
+        if trainer.experiment == first.experiment("smoke"):
+            raise TrainingDivergedError("the loss is nan in steps 1 to 2")
+        return step(trainer, **options)
 
-    monkeypatch.setattr(module, "Trainer", Diverging)
-    found = dict(search("smoke", 2, **places))
-    assert "TrainingDivergedError: the loss is nan" in str(found[first])
-    assert load_search("smoke", places["directory"]) == [found[second]]
-    with locked(places["folder"]), pytest.raises(BlockingIOError, match="another process"):
-        list(search("smoke", **places))
-
-
-def test_records_of_other_settings_and_damaged_files_are_named(fast, places, monkeypatch):
-    list(search("smoke", 1, **places))
-    path = result_path("smoke", directory := places["directory"])
-    other = FAST | {"training": replace(FAST["training"], learning_rate=0.5)}
-    monkeypatch.setitem(module.SIZES, "smoke", other)
+    monkeypatch.setattr(module.Trainer, "run", diverging)
+    monkeypatch.setattr(module, "search_settings", lambda scale: (first, second))
+    with pytest.raises(RuntimeError, match="1 of 2 settings failed"):
+        search("smoke")
+    assert "TrainingDivergedError: the loss is nan" in capsys.readouterr().out
+    assert (stopped, 4) in steps
+    ((record),) = load_search("smoke")
+    assert record["result"] == whole["result"] and missing("smoke") == [first]
+    with locked(module.FOLDER), pytest.raises(BlockingIOError, match="another process"):
+        search("smoke")
+    monkeypatch.setitem(module.SIZES, "smoke", FAST | {"task.draws": 3})
     with pytest.raises(ValueError, match=r"copying-search-smoke.json.*normal.*other settings"):
-        load_search("smoke", directory)
-    for text in (path.read_text()[:-9], '{"method": 1}', '[{"method": "normal"}]', "[3]"):
-        path.write_text(text)
-        with pytest.raises(ValueError, match=r"copying-search-smoke.json: damaged"):
-            missing("smoke", directory)
-
-
-def test_workers_of_many_threads_are_refused(places):
-    two = SimpleNamespace(nthreads=lambda: {"a worker": 2}, wait_for_workers=lambda *_: None)
-    with pytest.raises(ValueError, match="--nthreads 1"):
-        next(search("smoke", pool=Pool(client=two), **places))
+        load_search("smoke")
 
 
 def test_the_table_is_the_papers_and_holds_the_best_seed():

@@ -171,7 +171,7 @@ class Copying(Task):
 
     EVALUATION = (*Task.EVALUATION, "grid", "averaged", "search")
     kind = "copying"
-    parts = ("grid",)
+    parts = ("grid",)  # also "validation": other strings, for choices that the test must not see
     check = staticmethod(check)
 
     def __post_init__(self):
@@ -217,7 +217,8 @@ class Copying(Task):
 
     def pairs(self, part: str = "grid") -> list[Pair]:
         """The strings of all cells of the grid, in the order of `EvaluationGrid.cells`."""
-        cells = (self.grid.strings(*cell, TEST_SEED) for cell in self.grid.cells())
+        seed = VALIDATION_SEED if part == "validation" else TEST_SEED
+        cells = (self.grid.strings(*cell, seed) for cell in self.grid.cells())
         return [(text, text) for cell in cells for text in self.texts(cell)]
 
     def validate(self, solver) -> dict:
@@ -235,9 +236,9 @@ class Copying(Task):
         mean = float(edit_distances(solver.answers(texts), texts).mean())
         return {"validation_edit_distance": mean}
 
-    def distances(self, solver) -> np.ndarray:
+    def distances(self, solver, part: str = "grid") -> np.ndarray:
         """Edit distances of a solver's copies: float [G, L, samples], NaN in impossible cells."""
-        axis, texts = self.grid.axis, [text for text, _ in self.pairs()]
+        axis, texts = self.grid.axis, [text for text, _ in self.pairs(part)]
         distances = edit_distances(solver.answers(texts, skip=True), texts)
         table = np.full((len(axis), len(axis), self.grid.samples), np.nan)
         cells = self.grid.cells()
@@ -245,12 +246,12 @@ class Copying(Task):
             table[axis.index(unique), axis.index(length)] = cell
         return table
 
-    def evaluate(self, evaluation: Evaluation) -> dict:
+    def evaluate(self, evaluation: Evaluation, part: str = "grid") -> dict:
         """Edit distances over the grid: the mean over all draws, or those of the median draw."""
         solvers = evaluation.solvers()
-        median, losses = evaluation.median(solvers, self.pairs())
+        median, losses = evaluation.median(solvers, self.pairs(part))
         chosen = range(len(solvers)) if self.averaged else [median]
-        distances = {draw: self.distances(solvers[draw]) for draw in chosen}
+        distances = {draw: self.distances(solvers[draw], part) for draw in chosen}
         means = {draw: float(np.nanmean(table)) for draw, table in distances.items()}
         tables = np.stack(list(distances.values()))  # [draws, G, L, samples]
         grid = tables.mean(axis=(0, 3))

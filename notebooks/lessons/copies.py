@@ -86,7 +86,7 @@ def copies(network: Network, texts: Sequence[str], draw: int = 0) -> list[Copy]:
     for text in texts:
         check_text(text, network.experiment.task.test_vocabulary)
     found, known = [], network.experiment.readable_vocabulary.tokens
-    for text, answer in zip(texts, Solver(network, draw).answers(texts), strict=True):
+    for text, answer in zip(texts, Solver(network, draw).answers(texts, skip=True), strict=True):
         strange = next((f"no embedding for {one!r}" for one in text if one not in known), "")
         found.append(Copy(text, answer, strange))
     return found

@@ -3,8 +3,8 @@
 // A network is {tokens, matrices, weights, layers, heads, base, shared}: tokens by identifier (0 padding,
 // 1 end, 2 start, then the characters); the embedding matrices U, one for each draw of the random
 // parts, each a list of rows; tensors by name, as in the checkpoint; the numbers of layers (of each
-// side) and heads; RoPE's base; and how many columns of U are learned. A vector is an array of D
-// numbers. Names and steps are those of Python.
+// side) and heads; RoPE's base; and how many columns of U are learned, where the others are a vertex
+// of the hypercube, else null. A vector is an array of D numbers. Names and steps are those of Python.
 
 const END = 1, START = 2, LONGEST = 60;
 
@@ -105,13 +105,29 @@ function encode(network, xs) {
   return xs;
 }
 
+// The tokens and U of a draw, with a row for each new character of a text: the shared part, and a vertex
+// that no other character has. `strange` is a new character for which there is no such row.
+function extended({ tokens, matrices, shared }, text, draw = 0) {
+  const U = matrices[draw % matrices.length], last = U[U.length - 1];
+  const strange = [...new Set(text)].filter((one) => tokens.indexOf(one) <= START);
+  if (!shared) return { tokens, U, strange: strange[0] };
+  const corner = (row) => row.slice(shared).reduce((bits, x) => 2 * bits + (x > 0), 0);
+  const width = last.length - shared, taken = new Set(U.slice(START + 1).map(corner));
+  const free = Array.from({ length: 2 ** width }, (_, code) => code).filter((code) => !taken.has(code));
+  const first = (draw * 13) % free.length, codes = [...free.slice(first), ...free.slice(0, first)];
+  const random = (code) => Array.from({ length: width }, (_, i) =>
+    Math.abs(last[shared]) * (code & (1 << (width - 1 - i)) ? 1 : -1));
+  const rows = strange.slice(0, free.length).map((_, i) => [...last.slice(0, shared), ...random(codes[i])]);
+  return { tokens: [...tokens, ...strange], U: [...U, ...rows], strange: strange[free.length] };
+}
+
 // Greedy decoding: the copy of a text, at most twice as long. A token looks at those before it and
 // at the source. What is written is the row of U with the largest cosine to the features, which are
 // as long for all rows; only the end and the characters can be.
 function copy(network, text, draw = 0) {
-  const U = network.matrices[draw % network.matrices.length], characters = [...text];
+  const { tokens, U } = extended(network, text, draw), characters = [...text];
   const D = U[0].length, vector = (id) => U[id].map((v) => v * Math.sqrt(D));
-  const ids = [...characters.map((one) => network.tokens.indexOf(one)), END];
+  const ids = [...characters.map((one) => tokens.indexOf(one)), END];
   const source = encode(network, ids.map(vector));
   const layers = Array.from({ length: network.layers }, (_, number) => {
     const name = `decoder.${number}`;
@@ -132,7 +148,7 @@ function copy(network, text, draw = 0) {
     const logits = U.map((row, id) => (id === END || id > START ? dot(row, x) : -Infinity));
     token = logits.indexOf(Math.max(...logits));
     if (token === END) break;
-    written += network.tokens[token];
+    written += tokens[token];
   }
   return written;
 }
@@ -166,12 +182,12 @@ const STYLE = `
 .copies { font: 14px/1.5 system-ui, sans-serif; max-width: 840px }
 .copies .controls { display: flex; flex-wrap: wrap; gap: .6em 1.2em; align-items: center }
 .copies label { display: flex; gap: .5em; align-items: center; margin: 0 }
-.copies .text { flex: 1 1 100%; font: 14px monospace }
-.copies .text input { flex: 1; min-width: 0; font: inherit; padding: .3em }
+.copies .text { flex: 1 1 100% }
+.copies .text input { flex: 1; min-width: 0; font: 14px monospace; padding: .3em }
 .copies .old { opacity: .35 }
 .copies .answer { display: grid; grid-template-columns: max-content 1fr; gap: .3em 1.5em; margin: 1em 0 .3em }
-.copies code { background: none; color: inherit; padding: 0; border: 0; font: 14px/1.3 monospace; overflow-wrap: anywhere }
-.copies .signed { display: inline-block; text-align: center; width: 1ch; vertical-align: top }
+.copies code { white-space: pre-wrap; background: none; color: inherit; padding: 0; border: 0; font: 14px/1.3 monospace; overflow-wrap: anywhere }
+.copies .signed { display: inline-block; text-align: center; min-width: 1ch; vertical-align: top }
 .copies .signed i { display: block; height: 1.2em; font-style: normal }
 .copies .rows { display: grid; background: white; color: #222; padding: .4em; font-size: 12px }
 .copies .rows b { font-weight: normal; padding-right: .5em; text-align: right; white-space: nowrap }
@@ -180,28 +196,27 @@ const STYLE = `
 `;
 
 const escaped = (text) => text.replace(/[&<>"]/g, (one) => `&#${one.charCodeAt(0)};`);
-const stranger = (tokens, text) => [...text].find((one) => tokens.indexOf(one) <= START);
 
 // HTML: a network's answer with its distance, every edit marked by a sign and a colour.
 function answerHtml(name, network, text, draw) {
-  const strange = stranger(network.tokens, text), answer = strange ? "" : copy(network, text, draw);
+  const { strange } = extended(network, text, draw), answer = strange ? "" : copy(network, text, draw);
   const found = edits([...text], [...answer]), distance = found.filter(([sign]) => sign !== " ").length;
   const signed = found.map(([sign, one]) => `<span class="signed"${sign === " " ? "" :
     ` style="background:${COLOURS[sign]};color:black"`}>${escaped(one)}<i>${sign}</i></span>`).join("");
   const shown = strange ? `<em>(empty: no embedding for '${escaped(strange)}')</em>`
     : `<code>${distance ? signed : escaped(text)}</code>`;
-  return `<b>${name}</b><div data-answer="${answer}" data-distance="${distance}">${shown}<br>
+  return `<b>${name}</b><div data-answer="${escaped(answer)}" data-distance="${distance}">${shown}<br>
     <small>distance <b>${distance}</b></small></div>`;
 }
 
 // HTML: the rows of U that a text uses, blue below zero and red above.
-function rowsHtml({ tokens, matrices, shared }, text, draw) {
-  const U = matrices[draw % matrices.length], D = U[0].length;
+function rowsHtml(network, text, draw) {
+  const { tokens, U } = extended(network, text, draw), D = U[0].length, shared = network.shared;
   const used = [END, START, ...new Set([...text].map((one) => tokens.indexOf(one)))].sort((a, b) => a - b);
   const limit = Math.max(...used.flatMap((id) => U[id].map(Math.abs)));
   const cell = (value, column) => `<i class="${column === shared ? "cut" : ""}" style="background:rgba(${
     value < 0 ? "33,102,172" : "178,24,43"},${(Math.abs(value) / limit).toFixed(2)})"></i>`;
-  const lines = used.map((id) => `<b>${escaped(tokens[id])}</b>${U[id].map(cell).join("")}`).join("");
+  const lines = used.map((id) => `<b>${tokens[id] === " " ? "␣" : escaped(tokens[id])}</b>${U[id].map(cell).join("")}`).join("");
   const head = shared ? `<b></b><span style="grid-column:span ${shared}">learned</span>
     <span class="cut" style="grid-column:span ${D - shared}">random</span>` : "";
   const widths = shared ? `repeat(${shared},1fr) repeat(${D - shared},3fr)` : `repeat(${D},1fr)`;
@@ -212,21 +227,21 @@ function panel(root, packed, first) {
   const networks = Object.entries(packed).map(([name, one]) => [name, unpack(one)]);
   const [last, drawn] = networks[networks.length - 1], names = drawn.tokens.slice(START + 1);
   root.innerHTML = `<style>${STYLE}</style><div class="controls">
-    <label class="text">string <input spellcheck="false" autocomplete="off" autocapitalize="off"></label>
+    <label class="text"><b>Type your name</b> <input spellcheck="false" autocomplete="off" autocapitalize="off"></label>
     <label>random draw <input type="range" data-lm-suppress-shortcuts="true" min="0" max="${drawn.matrices.length - 1}" value="0">
-    <output>0</output></label><button>Rename at random</button><button>First string</button></div>
+    <output>0</output></label><button>Rename at random</button></div>
     <div role="status"></div><div aria-live="polite"></div>`;
-  const [box, slider] = root.querySelectorAll("input"), [rename, reset] = root.querySelectorAll("button");
+  const [box, slider] = root.querySelectorAll("input"), rename = root.querySelector("button");
   const [, status, found] = root.querySelectorAll("div");
   const work = (said = "") => {
-    const text = box.value, strange = stranger(drawn.tokens, text), many = [...text].length;
-    const wrong = !many ? "the string is empty: type at least one character"
-      : many > LONGEST ? `the string has ${many} characters: at most ${LONGEST} here`
-      : strange && `unknown character '${strange}': expected some of ${names.join(" ")}`;
+    const text = box.value, draw = Number(slider.value), many = [...text].length;
+    const { strange, U } = extended(drawn, text, draw);
+    const wrong = !many ? "nothing is typed: expected at least one character"
+      : many > LONGEST ? `${many} characters are typed: expected at most ${LONGEST}`
+      : strange && `no vertex is left for '${strange}': ${U.length - START - 1} other characters have them`;
     status.textContent = wrong ? `✗ ${wrong}` : said;
     found.classList.toggle("old", Boolean(wrong));  // what was found last stays, in grey
     if (wrong) return;
-    const draw = Number(slider.value);
     root.querySelector("output").textContent = draw;
     const answers = networks.map(([name, one]) => answerHtml(name, one, text, draw)).join("");
     const legend = answers.includes("signed") ? "<small>≠ another character · − left out · + too many</small>" : "";
@@ -234,14 +249,13 @@ function panel(root, packed, first) {
       <p>The rows of U that <b>${last}</b> uses, random draw ${draw}:</p>${rowsHtml(drawn, text, draw)}`;
   };
   box.oninput = slider.oninput = () => work();
-  reset.onclick = () => { box.value = first; work(); };
   rename.onclick = () => {
-    const left = [...names], to = {};
+    const left = [...new Set([...names, ...box.value])], to = {};
     for (const one of box.value)
       if (!(one in to)) [to[one]] = left.splice(Math.floor(Math.random() * left.length), 1);
-    if (stranger(drawn.tokens, box.value)) return work();
     box.value = [...box.value].map((one) => to[one]).join("");
     work(`Renamed: ${Object.entries(to).map((pair) => pair.join(" → ")).join(", ")}`);
   };
-  reset.onclick();
+  box.value = first;
+  work();
 }

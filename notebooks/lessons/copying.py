@@ -15,12 +15,14 @@ import numpy as np
 from itekit.decoding import Solver
 from itekit.network import Network
 from itekit.notebooks import NO_PANEL
+from itekit.results import load_network
 
 SCRIPT = Path(__file__).with_name("copy_network.js")
 DRAWS = 10
-PAGE = """<p>These are the whole networks, {count:,} numbers, at work in your browser
-(<code>notebooks/lessons/copy_network.js</code>; in Python: <code>itekit/model.py</code>).</p>
-<div class="copies" id="{name}">{no_panel}</div>
+NETWORKS = "plain", "randomized-positions"
+PAGE = """<div class="copies" id="{name}">{no_panel}</div>
+<p><small>These are the whole networks, {count:,} numbers, at work in your browser (<code>
+notebooks/lessons/copy_network.js</code>; in Python: <code>itekit/model.py</code>).</small></p>
 <script>(() => {{
 {script}
 panel(document.getElementById("{name}"), {networks}, {text});
@@ -29,17 +31,17 @@ panel(document.getElementById("{name}"), {networks}, {text});
 
 def packed(network: Network) -> dict:
     """A copying network for `copy_network.js`: a JSON value."""
-    made, extends = network.experiment, network.experiment.embedding.kind == "dual_part"
+    experiment, embedding = network.experiment, network.embedding
     arrays = {name: x.numpy() for name, x in network.model.state_dict().items()}
-    draws = range(DRAWS if extends else 1)
+    draws = range(DRAWS if embedding.random else 1)
     arrays["matrices"] = np.stack([Solver(network, draw).U.numpy() for draw in draws])
     numbers = np.concatenate([x.ravel() for x in arrays.values()]).astype("<f4")
     return {
-        "tokens": made.readable_vocabulary.tokens,
-        "layers": made.model.layers,
-        "heads": made.model.heads,
-        "base": made.model.rope_base,
-        "shared": made.model.d_model - made.embedding.d_beta if extends else None,
+        "tokens": experiment.readable_vocabulary.tokens,
+        "layers": experiment.model.layers,
+        "heads": experiment.model.heads,
+        "base": experiment.model.rope_base,
+        "shared": experiment.model.d_model - embedding.d_beta if embedding.random else None,
         "sizes": [(name, x.size) for name, x in arrays.items()],
         "numbers": base64.b64encode(numbers.tobytes()).decode(),
     }
@@ -49,11 +51,13 @@ class CopyExplorer:
     """Type a string, move the random draw, rename at random; see the copies and the rows in use.
 
     Args:
-        networks: {name: copying network}; the last one's embedding rows are drawn.
+        networks: {name: copying network}, by default NETWORKS; the last one's rows are drawn.
         text: the first string.
     """
 
-    def __init__(self, networks: Mapping[str, Network], text: str = "abcfghxyz"):
+    def __init__(self, networks: Mapping[str, Network] | None = None, text: str = "Maria"):
+        if networks is None:
+            networks = {name: load_network(f"copying-5-10/{name}", "paper") for name in NETWORKS}
         self.networks, self.text = networks, text
 
     def _repr_html_(self) -> str:

@@ -10,7 +10,7 @@ files have. A training in progress has a folder, so that one that was killed goe
 """
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
@@ -19,17 +19,19 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from itekit.evaluation import GridEvaluation
-from itekit.experiments import Experiment, TrainingConfig, resolve_scale
-from itekit.files import locked, read_json, write_json
-from itekit.names import experiment, from_json
+from itekit.evaluation import Evaluation
+from itekit.experiments import Experiment, from_json
+from itekit.files import locked, read_json, resolve_scale, write_json
+from itekit.names import experiment, inside, run_name
+from itekit.network import Network
 from itekit.random_vectors import METHODS
 from itekit.results import RESULTS, RUNS, evaluated
-from itekit.tasks.copying import EvaluationGrid
-from itekit.training import VALIDATION_SEED, Network, Trainer
+from itekit.tasks.task import VALIDATION_SEED
+from itekit.training import Trainer
 from itekit.workers import Pool, TaskError
-from lessons.measured import command as measured_by
+from lessons.measured import command
 
+NAME, NOTEBOOK = "copying-search", "06_copying_search"
 FOLDER = RUNS / "search"
 BASELINES = ("full-vocabulary", "alpha-renaming")
 FEATURES = ("f_bn", "f_fn", "adacos")
@@ -42,11 +44,9 @@ BASELINE_ROWS = ((False, True, True), (False, True, False), NONE)
 SMALL = {"normal": (2, 4), "neighboring_points": (4, 6), "hypercube_vertices": (5, 6)}
 D_BETA = {method: (*small, 8, 16, 32) for method, small in SMALL.items()}  # the paper's columns
 SIZES = {  # what differs from copying-5-10/proposed of that scale
-    "lab": {
-        "training": TrainingConfig(3000, 64, warmup=200, validate_every=500, checkpoint_every=250),
-        "grid": EvaluationGrid(samples=5, stride=3),
-        "draws": 10,
-    }
+    "lab": inside("training", batch_size=64, checkpoint_every=250)
+    | inside("task.grid", samples=5, stride=3)
+    | {"task.draws": 10}
 }
 
 
@@ -84,18 +84,12 @@ class Setting:
     def experiment(self, scale: str | None = None) -> Experiment:
         """The experiment copying-5-10/search-COLUMN-ON; ValueError for what makes no sense."""
         variant = self.method if self.is_baseline else "proposed"
-        made = experiment(f"copying-5-10/{variant}", scale, self.seed)
-        embedding = replace(made.embedding, f_fn=self.f_fn)
+        changes = {"loss": "adacos" if self.adacos else "cross_entropy", "f_fn": self.f_fn}
         if not self.is_baseline:
-            embedding = replace(embedding, method=self.method, d_beta=self.d_beta, f_bn=self.f_bn)
-        return replace(
-            made,
-            name=f"copying-5-10/search-{self.column}-{self.on}",
-            embedding=embedding,
-            model=replace(made.model, normalize_features=self.f_fn),
-            loss="adacos" if self.adacos else "cross_entropy",
-            **SIZES.get(made.scale, {}),
-        )
+            changes |= {"method": self.method, "d_beta": self.d_beta, "f_bn": self.f_bn}
+        changes |= SIZES.get(resolve_scale(scale), {})
+        settings = experiment(f"copying-5-10/{variant}", scale, self.seed, **changes)
+        return replace(settings, name=f"copying-5-10/search-{self.column}-{self.on}")
 
 
 def search_settings(scale: str | None = None) -> tuple[Setting, ...]:
@@ -115,93 +109,66 @@ def search_settings(scale: str | None = None) -> tuple[Setting, ...]:
     return (*own, *baselines)
 
 
-def result_path(scale: str | None = None, directory: Path = RESULTS) -> Path:
-    """The file with the records of a search."""
-    return Path(directory) / f"copying-search-{resolve_scale(scale)}.json"
-
-
-def load_search(scale: str | None = None, directory: Path = RESULTS) -> list[dict]:
+def load_search(scale: str | None = None) -> list[dict]:
     """The records of a search that are there, in the order of `search_settings`; [] if none.
 
     ValueError: a damaged file, or a record that was made with other settings than today's.
     """
-    scale, path = resolve_scale(scale), result_path(scale, directory)
-    if not path.exists():
-        return []
-    try:
-        records = {Setting.of(record): record for record in read_json(path, list)}
-        made = {setting: from_json(record["experiment"]) for setting, record in records.items()}
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path}: damaged results of a search ({error!r})") from error
-    for setting in made:
-        if made[setting] != setting.experiment(scale):
+    scale = resolve_scale(scale)
+    path = RESULTS / f"{NAME}-{scale}.json"
+    records = read_json(path, list) if path.exists() else []
+    for record in records:
+        if from_json(record["experiment"]) != (setting := Setting.of(record)).experiment(scale):
             raise ValueError(f"{path}: {setting} was made with other settings; move the file away")
     order = {setting: place for place, setting in enumerate(search_settings(scale))}
-    return [records[s] for s in sorted(records, key=lambda s: order.get(s, len(order)))]
+    return sorted(records, key=lambda record: order.get(Setting.of(record), len(order)))
 
 
-def missing(scale: str | None = None, directory: Path = RESULTS) -> list[Setting]:
+def missing(scale: str | None = None) -> list[Setting]:
     """The settings of a search without a record."""
-    done = {Setting.of(record) for record in load_search(scale, directory)}
+    done = {Setting.of(record) for record in load_search(scale)}
     return [setting for setting in search_settings(scale) if setting not in done]
 
 
 def evaluate_setting(network: Network) -> dict:
-    """`GridEvaluation.run` on the validation grid; "other_base": a mean at OTHER_BASE."""
-    found = GridEvaluation(network, VALIDATION_SEED, progress=False).run()
-    other = GridEvaluation(network.with_rope_base(OTHER_BASE), VALIDATION_SEED, progress=False)
-    draws = range(len(found["draws"]))[:OTHER_DRAWS]
-    means = [np.nanmean(other.distances(draw).mean(axis=2)) for draw in draws]
-    return found | {"other_base": float(np.mean(means))}
+    """The evaluation on the validation grid; "other_base": a mean at OTHER_BASE."""
+    task, how = network.experiment.task, {"progress": False, "seed": VALIDATION_SEED}
+    result = task.evaluate(Evaluation(network, **how), "validation")
+    solvers = Evaluation(network.with_rope_base(OTHER_BASE), **how).solvers()[:OTHER_DRAWS]
+    means = [np.nanmean(task.distances(solver, "validation")) for solver in solvers]
+    return result | {"other_base": float(np.mean(means))}
 
 
-def run_setting(
-    setting: Setting,
-    scale: str | None = None,
-    folder: Path = FOLDER,
-    device: str | None = None,
-    threads: int | None = None,
-) -> dict:
-    """Train a setting in `folder`/SLUG, or go on with it, and evaluate it: the record."""
-    if threads:
-        torch.set_num_threads(threads)
-    made = setting.experiment(scale)
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    network = Trainer(made, Path(folder) / made.slug, device).run(progress=False)
+def run_setting(setting: Setting, scale: str | None = None, folder: Path = FOLDER) -> dict:
+    """Train a setting in a folder of `folder`, or go on with it, and evaluate it: the record."""
+    settings = setting.experiment(scale)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    network = Trainer(settings, Path(folder) / run_name(settings), device).run(progress=False)
     result = evaluated(network, evaluate_setting)
     record = asdict(setting) | {"edit_distance": result["result"]["mean_edit_distance"]}
-    return record | {key: result[key] for key in ("result", "experiment", "trained", "evaluated")}
+    words = {"command": f"python -m itekit {command(NOTEBOOK, settings.scale, 'train')}"}
+    record |= {"result": result["result"], "experiment": result["experiment"]}
+    return record | {part: result[part] | words for part in ("trained", "evaluated")}
 
 
-def search(
-    scale: str | None = None,
-    only: int | None = None,
-    *,
-    directory: Path = RESULTS,
-    folder: Path = FOLDER,
-    pool: Pool | None = None,
-    **how,
-) -> Iterator[tuple[Setting, dict | TaskError]]:
-    """Run the settings without a record; yields each with its record, or the error it ended with.
+def search(scale: str | None = None, pool: Pool | None = None) -> None:
+    """Run the settings without a record, one at a time or in a pool; prints each and keeps it.
 
-    At most `only` settings, one at a time or in a pool, whose workers have one thread each and
-    share `folder` (of the trainings in progress), or start anew. `how`: as for `run_setting`.
+    RuntimeError at the end if some failed.
     """
-    scale, folder, pool = resolve_scale(scale), Path(folder).absolute(), pool or Pool(1)
-    if pool.workers > 1:
-        how["threads"] = how.get("threads") or 1
-    if pool.client and max(pool.client.nthreads().values()) > 1:
-        raise ValueError("workers need one thread each: dask worker ... --nthreads 1")
+    scale, folder, failed = resolve_scale(scale), FOLDER.absolute(), 0
     with locked(folder):
-        todo = missing(scale, directory)[:only]
-        job = partial(run_setting, scale=scale, folder=folder, **how)
-        with pool, closing(pool.run(job, todo, keep_errors=True)) as outcomes:
-            for setting, outcome in zip(todo, outcomes, strict=True):
-                if isinstance(outcome, dict):
-                    words = measured_by("06_copying_search", scale, "train")
-                    for part in ("trained", "evaluated"):  # a worker knows only its own command
-                        outcome[part] = outcome[part] | {"command": f"python -m itekit {words}"}
-                    known = load_search(scale, directory)
-                    write_json(result_path(scale, directory), [*known, outcome])
-                    shutil.rmtree(folder / setting.experiment(scale).slug, ignore_errors=True)
-                yield setting, outcome
+        todo = missing(scale)
+        job = partial(run_setting, scale=scale, folder=folder)
+        with pool or Pool(1) as workers, closing(workers.run(job, todo, keep_errors=True)) as found:
+            for number, (setting, record) in enumerate(zip(todo, found, strict=True), 1):
+                words = f"{number}/{len(todo)}  {setting.column} {setting.on} seed {setting.seed}"
+                if isinstance(record, TaskError):
+                    failed += 1
+                    print(f"{words}  failed: {record}", flush=True)
+                    continue
+                write_json(RESULTS / f"{NAME}-{scale}.json", [*load_search(scale), record])
+                shutil.rmtree(folder / run_name(setting.experiment(scale)), ignore_errors=True)
+                print(f"{words}  {record['edit_distance']:.2f}", flush=True)
+    if failed:
+        raise RuntimeError(f"{failed} of {len(todo)} settings failed")

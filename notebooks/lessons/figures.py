@@ -26,6 +26,7 @@ from lessons.plots.show import (
     compact,
     in_legend,
     look,
+    show,
     style,
     subplots,
 )
@@ -203,6 +204,18 @@ def solving_time_heatmaps(
     size = {"width": max(600, 190 + len(grids) * (33 * len(lengths) + 30))}
     size["height"] = 130 + 33 * max(4, len(counts))
     return style(figure, **size, margin_t=45, coloraxis=colours(AMOUNTS, 0, top, bar))
+
+
+def show_solving_times(result: Mapping) -> None:
+    """Show a heatmap for each translation of Spot, of a result of `lessons.solving_time`."""
+    names, grid = ("default", "fast"), result["grid"]
+    panels = {f"{n} translation": (result[n]["median"], result[n]["time_outs"]) for n in names}
+    show(
+        solving_time_heatmaps(panels, grid["lengths"], grid["counts"], limit=grid["cpu_seconds"]),
+        alt="Two heatmaps of the median solving time relative to the fastest cell, by length and "
+        "number of atomic propositions. Both grow towards long formulas with many propositions, "
+        "the default translation much faster.",
+    )
 
 
 # attention

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from pathlib import Path
 
 import torch
 from IPython.display import Markdown
@@ -21,6 +22,27 @@ from lessons.plots import show, training_curves
 PAUSE = 5.0  # seconds between looks whether another process has trained a network
 SHOWN = 6  # right and wrong answers, of so many problems:
 ASKED = 100
+REDRAWN = ("redraw", "patterns")
+
+
+MEASURED = {  # notebook: the results that it keeps
+    "06_copying_search": ("copying-search",),
+    "07_labels_and_data": ("solving-time",),
+    "13_efficiency": ("efficiency",),
+    "14_language_model": tuple(f"llm-*-{one}" for one in ("ltl", "ltl-held", "prop")),
+}
+
+
+def results_of(run) -> set[str]:
+    """The names of the results that a run of a list makes, as patterns of files without .json."""
+    settings = run.parameters
+    if run.experiment is None:
+        return {f"{name}-{settings['scale']}" for name in MEASURED[Path(run.notebook).stem]}
+    if base := settings.get("rope_base"):
+        return {f"{result_name(run.experiment)}-model.rope_base={base}"}
+    do = settings.get("do", ["evaluate"])
+    scaled = f"-scale{settings['logit_scale']}" if "logit_scale" in settings else ""
+    return {result_name(run.experiment) + f"-{part}{scaled}" * (part in REDRAWN) for part in do}
 
 
 def device_of(name: str | None) -> str:

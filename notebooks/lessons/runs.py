@@ -13,7 +13,7 @@ import numpy as np
 from IPython.display import Markdown
 
 from itekit.files import MissingError
-from itekit.names import LOGIC_NAMES, experiment
+from itekit.names import NAMES, experiment
 from itekit.network import Network
 from itekit.results import (
     RUNS,
@@ -35,6 +35,7 @@ COLUMNS = {  # what a row of the paper's tables on logic tells
     "beyond": "of it: more APs than in training",
     "alpha-covariance-3": "alpha-covariance, 3 APs",
 }
+LOGIC_NAMES = tuple(name for name in NAMES if not name.startswith("copying-"))
 HEAD = ("experiment", "size", *COLUMNS.values(), "seeds", "minutes", "hardware")
 
 
@@ -64,7 +65,7 @@ class Runs:
         }
 
     def redraw(self, name: str, suffix: str = "redraw") -> dict | None:
-        """What `python -m itekit redraw` found, None if it has not run yet."""
+        """The result of redraw and verify (run.ipynb), None if there is none yet."""
         try:
             return load_redraw(name, self.size, self.seed, suffix)["result"]
         except MissingError:
@@ -74,7 +75,8 @@ class Runs:
 @cache
 def _trained(runs: Runs, name: str) -> Network:
     folder = Path(tempfile.mkdtemp()) if runs.scale == "smoke" else RUNS
-    return load_or_train(name, runs.scale, runs.seed, True, folder, False)
+    settings = experiment(name, runs.scale, runs.seed)
+    return load_or_train(settings, folder, train=True, progress=False)
 
 
 @cache
@@ -101,7 +103,7 @@ def counts(one: Mapping, key: str = "correct") -> dict[str, tuple[int, int]]:
     grid = one["result"]["generalization"]
     right, samples = (np.sum(grid[k], axis=1).tolist() for k in (key, "samples"))
     family = one["name"].partition("/")[0]  # full-vocabulary, with all APs, is judged alike
-    known = experiment(f"{family}/proposed", one["scale"]).propositions
+    known = experiment(f"{family}/proposed", one["scale"]).task.propositions
     rows = {str(n): both for n, both in enumerate(zip(right, samples, strict=True), 1)}
     parts = {"grid": slice(None), "known": slice(known), "more": slice(known, None)}
     rows |= {name: (sum(right[part]), sum(samples[part])) for name, part in parts.items()}
