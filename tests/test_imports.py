@@ -17,8 +17,8 @@ MODULES = {
     for path in sorted((ROOT / "itekit").rglob("*.py"))
 }
 WITHOUT_TORCH = ("alpha", "datasets", "doctor", "files", "logic", "notebooks", "vocabulary")
-WITHOUT_TORCH += ("workers", *(f"tasks.{name}" for name in "copying logic ltl task".split()))
-WITHOUT_TORCH += tuple(f"tasks.{name}" for name in "propositional streams verdicts".split())
+WITHOUT_TORCH += ("workers", "tasks.copying", "tasks.logic", "tasks.ltl", "tasks.propositional")
+WITHOUT_TORCH += ("tasks.streams", "tasks.task", "tasks.verdicts")
 UNPICKLES = {"pickle", "dill", "joblib", "shelve", "marshal", "cloudpickle"}
 CALLS = {"torch.load", "torch.save", "np.load", "numpy.load", "allow_pickle"}
 

@@ -3,6 +3,7 @@
 import ast
 import re
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 import nbformat
@@ -17,11 +18,14 @@ from itekit.embeddings import EmbeddingConfig
 from itekit.experiments import Experiment, TrainingConfig
 from itekit.files import read_log
 from itekit.model import ModelConfig
+from itekit.names import run_name
 from itekit.network import CheckpointError
 from itekit.redraw import redraw
 from itekit.results import evaluate
 from itekit.tasks.own import audit, five_ways
+from itekit.tasks.task import Task
 from itekit.training import Network, Trainer
+from itekit.vocabulary import Vocabulary
 from lessons import arena, registers, terms
 from lessons.terms import Terms, check, meaning, normalise
 
@@ -278,3 +282,43 @@ def test_the_committed_run_extends_and_plain_embeddings_do_not():
     assert len({len(row) for row in rates.values()}) == 1 and (rates["guessing"] < 10).all()
     assert (rates["proposed"] > 5 * rates["guessing"]).all()
     assert (rates["plain"][-3:] == 0).all()
+
+
+# a task without a checker
+
+
+@dataclass(frozen=True)
+class Reversal(Task):
+    """The same letters from the last to the first."""
+
+    names: str = "abcd"
+    fixed: str = ""
+
+    vocabulary = Vocabulary((), ("ab",))
+    test_vocabulary = property(lambda self: Vocabulary(tuple(self.fixed), (tuple(self.names),)))
+
+    def sides(self, seed):
+        texts = ["".join(letters) for letters in product("ab", repeat=4)]
+        pairs = [(text, text[::-1]) for text in texts]
+        return pairs[4:], pairs[:4]
+
+    def pairs(self, part="test"):
+        return [("abc", "cba"), ("dd", "dd")]
+
+
+def test_a_task_without_a_checker_is_judged_by_its_labels_and_loads_with_its_experiment(
+    tmp_path, monkeypatch
+):
+    usual, other = (small(Reversal("smoke", names=names)) for names in ("abcd", "abcdef"))
+    assert run_name(usual) != run_name(other)
+    network = Network(replace(usual, model=ModelConfig(24, 1, 2, 32))).eval()
+    monkeypatch.setattr(Solver, "beam_answers", lambda _, problems: [["cba"] for _ in problems])
+    test = evaluate(network, progress=False)["result"]["test"]
+    assert (test["exact"], test["verdicts"]["incorrect"]) == (0.5, 1)
+    network.save(tmp_path / "network.safetensors")
+    with pytest.raises(CheckpointError, match="unknown task 'reversal': expected copying, ltl"):
+        Network.load(tmp_path / "network.safetensors")
+    loaded = Network.load(tmp_path / "network.safetensors", network.experiment)
+    assert loaded.experiment == network.experiment
+    with pytest.raises(ValueError, match=r"same fixed tokens in training and test: ; \+"):
+        Reversal("smoke", fixed="+")
