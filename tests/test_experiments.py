@@ -49,9 +49,8 @@ def test_the_paper_size_holds_the_numbers_of_the_paper():
         model, training, task = logic.model, logic.training, logic.task
         assert (model.d_model, model.layers, model.heads, model.d_ff) == sizes
         assert (training.steps, training.batch_size) == steps and model.tree_positions
-        assert (task.propositions, task.test_propositions) == (5, 10)
-        assert (task.beam, task.limit) == (3, limit)
-        assert (logic.embedding.d_beta, task.draws) == (5, 10)
+        assert (task.propositions, task.test_propositions, task.beam) == (5, 10, 3)
+        assert (logic.embedding.d_beta, task.draws, task.limit) == (5, 10, limit)
     assert experiment("ltl-limited/plain", "paper").training.steps == 5200
     assert experiment("ltl-perturbed/alpha-renaming", "paper").task.test_propositions == 5
     full = experiment("ltl/full-vocabulary", "paper").task
