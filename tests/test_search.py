@@ -63,8 +63,8 @@ def test_every_setting_is_a_run_of_its_own(scale):
         assert (experiment.loss == "adacos") == s.adacos
         assert embedding.f_fn == s.f_fn
         if not s.is_baseline:
-            assert (embedding.method, embedding.d_beta) == (s.method, s.d_beta)
-            assert embedding.f_bn == s.f_bn
+            features = embedding.method, embedding.d_beta, embedding.f_bn
+            assert features == (s.method, s.d_beta, s.f_bn)
 
 
 def test_each_setting_leaves_a_record_and_no_checkpoint(fast, monkeypatch, capsys):
