@@ -67,13 +67,13 @@ def test_weights_depend_on_the_seed_alone():
     ("path", "value", "message"),
     [
         ("seed", -1, "seed must be 0 or more, found -1"),
-        ("colour", 1, "Experiment has no setting 'colour'"),
-        ("name", ..., "Experiment needs the setting 'name'"),
-        ("model", 5, "ModelConfig needs its settings, found 5"),
+        ("colour", 1, "unknown field `colour`"),
+        ("name", ..., "missing required field `name`"),
+        ("model", 5, r"Expected `object`, got `int` - at `\$.model`"),
         ("task", 5, "an experiment needs its task, found "),
         ("task.kind", "modal", "unknown task 'modal': expected copying, ltl, propositional"),
-        ("model.layers", True, "ModelConfig.layers must be int, found True"),
-        ("embedding.method", {}, "EmbeddingConfig.method must be str, found {}"),
+        ("model.layers", True, r"Expected `int`, got `bool` - at `\$.model.layers`"),
+        ("embedding.method", {}, r"Expected `str`, got `object` - at `\$.embedding.method`"),
         ("training.steps", 0, "steps must be 1 or more, found 0"),
         ("training.positions", 10, "strings of 10 and their end take 11 positions: .* found 10"),
         ("training.validate_every", 7, r"validate_every \(7\) .* multiple of log_every \(5\)"),
@@ -84,7 +84,7 @@ def test_weights_depend_on_the_seed_alone():
         # what once trained uphill, or failed after hours at the evaluation
         ("training.gradient_norm", -1.0, "gradient_norm must be more than 0, found -1"),
         ("training.learning_rate", -1.0, "learning_rate must be more than 0, found -1"),
-        ("training.learning_rate", float("nan"), "learning_rate must be float, found nan"),
+        ("training.learning_rate", float("nan"), "learning_rate must be more than 0, found nan"),
         ("embedding.d_beta", 4, "vertices in 4 .* 16 vectors, but 30 unique .* at least 5"),
     ],
 )
@@ -142,7 +142,7 @@ def test_a_change_is_typed_and_named_and_stands_in_the_name_of_the_file():
         ({"stps": 5}, "unknown setting 'stps': try steps"),
         ({"training.step": 5}, "unknown setting 'training.step': try training.steps"),
         ({"maximum": 5}, "setting 'maximum' may be task.data.maximum or task.grid.maximum"),
-        ({"steps": "many"}, "TrainingConfig.steps must be int, found 'many'"),
+        ({"steps": "many"}, r"Expected `int`, got `str` - at `\$.training.steps`"),
     ],
 )
 def test_a_change_that_makes_no_sense(changed, message):

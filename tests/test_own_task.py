@@ -302,7 +302,7 @@ def test_a_task_without_a_checker_is_judged_by_its_labels_and_loads_with_its_exp
     test = evaluate(network, progress=False)["result"]["test"]
     assert (test["exact"], test["verdicts"]["incorrect"]) == (0.5, 1)
     network.save(tmp_path / "network.safetensors")
-    with pytest.raises(CheckpointError, match="unknown task 'reversal': expected copying, ltl"):
+    with pytest.raises(CheckpointError, match="unknown task 'reversal': .*give its experiment"):
         Network.load(tmp_path / "network.safetensors")
     loaded = Network.load(tmp_path / "network.safetensors", network.experiment)
     assert loaded.experiment == network.experiment
