@@ -208,7 +208,8 @@ def read_settings(path: Path, metadata: dict, expected: Experiment | None) -> Ex
     try:
         saved = from_json(metadata.get("experiment"), expected and type(expected.task))
     except ValueError as error:
-        raise CheckpointError(f"{path}: no readable settings ({error})") from error
+        hint = "" if expected else "; for a task of your own give its experiment"
+        raise CheckpointError(f"{path}: no readable settings ({error}){hint}") from error
     if expected is None:
         return saved
     settings = expected.settings()

@@ -69,11 +69,11 @@ def test_weights_depend_on_the_seed_alone():
         ("seed", -1, "seed must be 0 or more, found -1"),
         ("colour", 1, "unknown field `colour`"),
         ("name", ..., "missing required field `name`"),
-        ("model", 5, r"got `int` - at `.\.model`"),
+        ("model", 5, r"Expected `object`, got `int` - at `\$.model`"),
         ("task", 5, "an experiment needs its task, found "),
         ("task.kind", "modal", "unknown task 'modal': expected copying, ltl, propositional"),
-        ("model.layers", True, r"Expected `int`, got `bool` - at `.\.model\.layers`"),
-        ("embedding.method", {}, r"got `object` - at `.\.embedding\.method`"),
+        ("model.layers", True, r"Expected `int`, got `bool` - at `\$.model.layers`"),
+        ("embedding.method", {}, r"Expected `str`, got `object` - at `\$.embedding.method`"),
         ("training.steps", 0, "steps must be 1 or more, found 0"),
         ("training.positions", 10, "strings of 10 and their end take 11 positions: .* found 10"),
         ("training.validate_every", 7, r"validate_every \(7\) .* multiple of log_every \(5\)"),
@@ -142,7 +142,7 @@ def test_a_change_is_typed_and_named_and_stands_in_the_name_of_the_file():
         ({"stps": 5}, "unknown setting 'stps': try steps"),
         ({"training.step": 5}, "unknown setting 'training.step': try training.steps"),
         ({"maximum": 5}, "setting 'maximum' may be task.data.maximum or task.grid.maximum"),
-        ({"steps": "many"}, r"got `str` - at `.\.training\.steps`"),
+        ({"steps": "many"}, r"Expected `int`, got `str` - at `\$.training.steps`"),
     ],
 )
 def test_a_change_that_makes_no_sense(changed, message):

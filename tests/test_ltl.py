@@ -31,7 +31,7 @@ from itekit.workers import run
 from lessons.infix import parse_infix, trace_to_infix
 from lessons.semantics import holds, lassos
 
-# Spot the plain way: made by its constructors, its default translation, its text of words
+# Spot the plain way: built by its constructors, its default translation, its text of words
 
 
 def spot_word(trace: Trace) -> spot.twa_word:
@@ -80,9 +80,9 @@ def pairs(count: int) -> list[tuple[str, str]]:
 
 @given(formulas(names=LONG_NAMES))
 def test_text_and_trees_become_the_formulas_that_spot_would_construct(formula):
-    there = spot_formula(formula)
-    assert to_spot(formula) == there == prefix_to_spot(to_prefix(formula))
-    assert to_spot(parse_infix(str(there))) == there
+    expected = spot_formula(formula)
+    assert to_spot(formula) == expected == prefix_to_spot(to_prefix(formula))
+    assert to_spot(parse_infix(str(expected))) == expected
 
 
 def test_next_false_is_not_a_proposition():
@@ -165,13 +165,9 @@ print(*labels)
 
 
 def test_a_label_does_not_depend_on_how_many_variables_spot_had():
-    # a new process: how this one's variables came to be is beyond control
-    done = subprocess.run(
-        [sys.executable, "-c", A_LABEL_AGAIN_AND_AGAIN],
-        cwd=Path(__file__).parents[1],
-        capture_output=True,
-        text=True,
-    )
+    """A new process, because how this one's variables came to be is beyond control."""
+    command = [sys.executable, "-c", A_LABEL_AGAIN_AND_AGAIN]
+    done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True)
     assert len(done.stdout.split()) == 1, done.stderr
 
 
@@ -255,23 +251,23 @@ def letter_formula(letter: frozenset[str]):
 
 
 def test_agreement_with_default_containment():
-    found = pairs(500)
-    assert sum("X0" in formula for formula, _ in found) > 50
-    assert sum(is_empty(trace) for _, trace in found) > 10
-    expected = run(contained, found, limit=5)
-    known = [one for one in zip(found, expected, strict=True) if one[1] != TIME_OUT]
+    problems = pairs(500)
+    assert sum("X0" in formula for formula, _ in problems) > 50
+    assert sum(is_empty(trace) for _, trace in problems) > 10
+    expected = run(contained, problems, limit=5)
+    known = [one for one in zip(problems, expected, strict=True) if one[1] != TIME_OUT]
     assert [satisfies(*pair) for pair, _ in known] == [value for _, value in known]
     satisfied = sum(value for _, value in known)
-    assert len(known) > 0.98 * len(found) and 0.2 < satisfied / len(known) < 0.8
+    assert len(known) > 0.98 * len(problems) and 0.2 < satisfied / len(known) < 0.8
 
 
 def test_checks_leave_nothing_behind():
     def size() -> tuple[int, int]:
         return buddy.bdd_extvarnum(0), buddy.bdd_getallocnum()
 
-    found = pairs(500)
+    problems = pairs(500)
     before = size()
-    for pair in found:
+    for pair in problems:
         check(*pair)
         solve(pair[0], "fast")
     assert size() == before

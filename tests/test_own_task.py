@@ -16,7 +16,6 @@ from itekit.alpha import used_tokens
 from itekit.decoding import Solver
 from itekit.embeddings import EmbeddingConfig
 from itekit.experiments import Experiment, TrainingConfig
-from itekit.files import read_log
 from itekit.model import ModelConfig
 from itekit.names import run_name
 from itekit.network import CheckpointError
@@ -24,7 +23,7 @@ from itekit.redraw import redraw
 from itekit.results import evaluate
 from itekit.tasks.own import audit, five_ways
 from itekit.tasks.task import Task
-from itekit.training import Network, Trainer
+from itekit.training import Network
 from itekit.vocabulary import Vocabulary
 from lessons import arena, registers, terms
 from lessons.terms import Terms, check, meaning, normalise
@@ -46,12 +45,12 @@ def small(task=SMALL, **changes) -> Experiment:
 
 def definitions(source: str) -> dict[str, str]:
     """Functions and methods by name, docstrings left out."""
-    found = {}
+    bodies = {}
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef):
             body = node.body[ast.get_docstring(node) is not None :]
-            found[node.name] = "\n".join(map(ast.unparse, body))
-    return found
+            bodies[node.name] = "\n".join(map(ast.unparse, body))
+    return bodies
 
 
 def test_the_lesson_builds_what_the_file_holds():
@@ -120,19 +119,6 @@ def test_a_renaming_of_a_term_is_the_same_term_and_any_text_gets_a_verdict(numbe
 
 
 # the kit with a task from outside
-
-
-def test_a_run_in_pieces_gives_the_same_losses_and_is_loaded_again(tmp_path):
-    finished = Trainer(small(), tmp_path / "whole").run(progress=False)
-    for until in (4, None):
-        Trainer(small(), tmp_path / "pieces").run(until, progress=False)
-    whole, pieces = (read_log(tmp_path / name) for name in ("whole", "pieces"))
-    assert [record["loss"] for record in whole] == [record["loss"] for record in pieces]
-    finished.save(tmp_path / "network.safetensors")
-    network = Network.load(tmp_path / "network.safetensors", small())
-    assert network.experiment == small() and network.trained["steps"] == TRAINING.steps
-    with pytest.raises(CheckpointError, match="seed"):
-        Trainer(small(seed=1), tmp_path / "whole")
 
 
 def test_a_task_that_the_kit_has_never_seen_is_judged_and_redrawn(monkeypatch):
@@ -316,7 +302,7 @@ def test_a_task_without_a_checker_is_judged_by_its_labels_and_loads_with_its_exp
     test = evaluate(network, progress=False)["result"]["test"]
     assert (test["exact"], test["verdicts"]["incorrect"]) == (0.5, 1)
     network.save(tmp_path / "network.safetensors")
-    with pytest.raises(CheckpointError, match="unknown task 'reversal': expected copying, ltl"):
+    with pytest.raises(CheckpointError, match="unknown task 'reversal': .*give its experiment"):
         Network.load(tmp_path / "network.safetensors")
     loaded = Network.load(tmp_path / "network.safetensors", network.experiment)
     assert loaded.experiment == network.experiment

@@ -79,17 +79,17 @@ def implies(text: str, fixed: dict[str, bool]) -> bool:
 
 def first_prime_implicant(text: str) -> dict[str, bool] | None:
     """What the docstrings promise, word for word."""
-    kept = next((v for v in assignments(names_of(text)) if value(text, v)), None)
-    for name in reversed(list(kept or ())):
-        others = {other: v for other, v in kept.items() if other != name}
-        kept = others if implies(text, others) else kept
-    return kept
+    values = next((v for v in assignments(names_of(text)) if value(text, v)), None)
+    for name in reversed(list(values or ())):
+        others = {other: v for other, v in values.items() if other != name}
+        values = others if implies(text, others) else values
+    return values
 
 
 def partial_assignments(names):
     choices = product((None, False, True), repeat=len(names))
     pairs = (zip(names, values, strict=True) for values in choices)
-    return [{name: v for name, v in some if v is not None} for some in pairs]
+    return [{name: v for name, v in row if v is not None} for row in pairs]
 
 
 # Formulas in py-aiger
@@ -119,16 +119,16 @@ def test_every_small_formula(size):
             free = [name for name in names if name not in values]
             implied = implies(text, values)
             assert tables.implied_by(text, free, values) == implied
-            given = Assignment(tuple(values.items()))
-            assert semantics.implied_by(parse_prefix(text, PROPOSITIONAL), given) == implied
+            assignment = Assignment(tuple(values.items()))
+            assert semantics.implied_by(parse_prefix(text, PROPOSITIONAL), assignment) == implied
 
 
 @given(formulas("abcdef", 40))
 def test_tables_and_the_solver_find_the_same_prime_implicant(text):
     names = names_of(text)
-    found = tables.prime_implicant(text, names)
-    assert found == first_prime_implicant(text)
-    assert found == aiger_bridge.prime_implicant(parse_prefix(text, PROPOSITIONAL))
+    implicant = tables.prime_implicant(text, names)
+    assert implicant == first_prime_implicant(text)
+    assert implicant == aiger_bridge.prime_implicant(parse_prefix(text, PROPOSITIONAL))
 
 
 # Labels

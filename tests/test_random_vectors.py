@@ -61,8 +61,8 @@ def test_digits_are_exact_up_to_62_bits(method):
         raised = [i + (base == 3 and i >= size // 2) for i in integers]
         digits = [[i // base**p % base for p in reversed(range(dimensions))] for i in raised]
         expected = torch.tensor(digits) - 1 if base == 3 else 2 * torch.tensor(digits) - 1
-        found = integers_to_vectors(method, torch.tensor(integers), dimensions)
-        assert torch.equal(found, expected.float())
+        vectors = integers_to_vectors(method, torch.tensor(integers), dimensions)
+        assert torch.equal(vectors, expected.float())
 
 
 def test_what_is_outside_the_set_is_refused():

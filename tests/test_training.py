@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-import safetensors.torch
 import torch
 from safetensors.torch import load_file, save_file
 from tiny import mixed_batch, seeded, tiny_experiment, tiny_logic_network, tiny_network
@@ -144,22 +143,19 @@ def test_a_run_that_is_to_terminate_saves_and_gives_every_record(whole, tmp_path
 
 def test_a_loss_in_the_log_is_the_mean_since_the_record_before(whole, tmp_path):
     settings = tiny_experiment(log_every=1, validate_every=20, checkpoint_every=20)
-    Trainer(settings, tmp_path).run(until=10, progress=False)
+    Trainer(settings, tmp_path).run(until=5, progress=False)
     losses = [r["loss"] for r in read_log(tmp_path)]
-    means = [sum(losses[:5]) / 5, sum(losses[5:]) / 5]
-    assert [r["loss"] for r in read_log(whole)[:2]] == pytest.approx(means, rel=1e-5)
-    with pytest.raises(ValueError, match="until must be 0 to 20, found 21"):
-        Trainer(tiny_experiment(), tmp_path / "third").run(until=21)
+    assert read_log(whole)[0]["loss"] == pytest.approx(sum(losses) / 5, rel=1e-5)
+    with pytest.raises(ValueError, match="until must be 5 to 20, found 21"):
+        Trainer(settings, tmp_path).run(until=21)
 
 
 def test_a_run_may_go_on_in_another_precision_and_says_so(whole, tmp_path):
     Trainer(EVERY_5, tmp_path).run(until=10, progress=False)
     resumed = Trainer(EVERY_5, tmp_path, precision="bfloat16").run(progress=False)
-    ours, expected = same(tmp_path), same(whole)
-    assert ours[:2] == expected[:2]
-    for record, other in zip(ours[2:], expected[2:], strict=True):
-        assert record["loss"] != other["loss"]
-        assert record["loss"] == pytest.approx(other["loss"], rel=0.02)
+    losses, expected = ([r["loss"] for r in read_log(folder)] for folder in (tmp_path, whole))
+    assert losses[:2] == expected[:2] and losses[2] != expected[2]
+    assert losses == pytest.approx(expected, rel=0.02)
     parts = [(part["from_step"], part["precision"]) for part in resumed.trained["executed"]]
     assert parts == [(0, "float32"), (10, "bfloat16")]
     with pytest.raises(ValueError, match="unknown precision 'half'"):
@@ -282,23 +278,16 @@ def test_a_weight_that_is_not_a_number_is_never_saved(tmp_path):
     assert not (tmp_path / CHECKPOINT).exists()
 
 
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (OSError(errno.ENOSPC, "No space left on device"), f"disk is full: .*{CHECKPOINT}"),
-        (safetensors.SafetensorError("I/O error"), f"{CHECKPOINT} was not written"),
-    ],
-)
-def test_a_failed_write_keeps_the_checkpoint_before(tmp_path, monkeypatch, error, message):
+def test_a_failed_write_keeps_the_checkpoint_before(tmp_path, monkeypatch):
     trainer = Trainer(tiny_experiment(), tmp_path)
     trainer.run(until=10, progress=False)
 
     def half(state, path, metadata):
         Path(path).write_bytes(b"half")
-        raise error
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(network, "save_file", half)
-    with pytest.raises(OSError, match=message):
+    with pytest.raises(OSError, match=f"disk is full: .*{CHECKPOINT}"):
         trainer.run(progress=False)
     monkeypatch.undo()
     assert {path.name for path in tmp_path.iterdir()} - {files.LOCK} == {CHECKPOINT, LOG}
@@ -318,13 +307,8 @@ def test_a_link_at_a_temporary_name_is_not_followed(tmp_path):
     assert files.read_json(tmp_path / "a.json") == {"x": [1, None]}
 
 
-def test_damaged_json_and_a_damaged_log_are_one_clear_error(tmp_path):
-    path = tmp_path / "a.json"
-    for text in ("{", "3"):
-        path.write_text(text)
-        with pytest.raises(ValueError, match=r"a.json: (damaged JSON|not the JSON value expected)"):
-            files.read_json(path)
-    (tmp_path / LOG).write_text('{"step": 5, "loss": 1}\n' + "[\n")
+def test_a_damaged_log_is_named(tmp_path):
+    (tmp_path / LOG).write_text('{"step": 5, "loss": 1}\n[\n')
     with pytest.raises(ValueError, match=f"{LOG}, line 2: damaged record"):
         read_log(tmp_path)
     assert read_log(tmp_path / "none") == []
