@@ -180,7 +180,9 @@ def test_the_papers_sets_have_the_papers_numbers():
         assert stratum.cap == quota(1_000_000, alpha, low, 35)
         assert recipe.count == 1_000_000
     assert (ltl.method, preset("ltl35-10ap", "paper").method) == ("default", "fast")
-    assert preset("ltl-limited", "paper").count == 80_000 + 200_000
+    assert preset("ltl-limited", "lab").count == 8_000 + 20_000
+    limited = preset("ltl-limited", "paper")  # a recipe of its own: a tenth of the quota
+    assert (limited.count, limited.strata[0].cap, limited.method) == (100_000, 3415, "default")
     grid = preset("ltl-generalization", "paper")
     cells = {(s.propositions, s.low): s.count for s in grid.strata}
     assert all(s.low == s.high and s.all_propositions for s in grid.strata)
