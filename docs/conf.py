@@ -4,6 +4,7 @@ Nothing is executed, and no page loads anything from elsewhere: plotly.js is her
 MathML, and the copying networks of the tour run in its page.
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -15,7 +16,6 @@ from sphinx.parsers import Parser
 sys.path.insert(0, str(Path(__file__).parent))
 from pages import draw, mathml  # noqa: E402
 
-from itekit.results import load_network  # noqa: E402
 from lessons.copying import CopyExplorer  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
@@ -25,8 +25,17 @@ CONTENTS = {  # caption -> documents in the sidebar
     "Appendix": ["notebooks/appendix/*"],
     "For lecturers": ["notebooks/README", "notebooks/questions", "notebooks/solutions/*"],
     "Data": ["data/README", "data/results/README", "CHANGELOG"],
-    "Source": ["itekit/**", "notebooks/lessons/*"],
+    "Source": ["itekit/**", "notebooks/lessons/**"],
 }
+
+# The site's first page begins with the panel. A copy on GitHub's pages knows its address on Binder.
+START = """<p><b>Type your name.</b> Two networks copy it, and both learned from strings over the
+letters <code>a</code> to <code>e</code> alone.
+<a id="binder" hidden>Binder: all notebooks in JupyterLab, with nothing installed</a></p>{}<script>
+const [owner, site] = location.hostname.split(/\\.(.*)/), copy = location.pathname.split("/")[1];
+binder.href = `https://mybinder.org/v2/gh/${{owner}}/${{copy}}/HEAD?labpath=notebooks/00_tour.ipynb`;
+binder.hidden = site !== "github.io";
+</script>"""
 
 project, author, html_title = "itekit", "the itekit authors", "itekit"
 project_copyright = "the itekit authors, MIT licence"
@@ -43,6 +52,7 @@ html_theme = "sphinx_book_theme"
 html_theme_options = {"use_download_button": False, "home_page_in_toc": True}
 html_context = {"default_mode": "auto"}
 html_static_path, html_css_files, html_extra_path = ["_static"], ["itekit.css"], ["index.html"]
+html_js_files = ["fit.js"]
 html_math_renderer, html_show_sphinx, html_copy_source = "mathml", False, False
 suppress_warnings = ["mystnb.unknown_mime_type"]
 
@@ -71,15 +81,16 @@ def alive(notebook: nbformat.NotebookNode, docname: str) -> None:
     library = "../" * docname.count("/") + "_static/plotly.min.js"
     draw(notebook, {"plotly": library})
     for cell in notebook.cells:
-        if "CopyExplorer(networks" in cell.source:
-            names = {"plain": "plain", "proposed": "randomized-positions"}
-            networks = {n: load_network(f"copying-5-10/{run}", "paper") for n, run in names.items()}
-            cell.outputs[0].data = {"text/html": CopyExplorer(networks)._repr_html_()}
+        if "CopyExplorer()" in cell.source:
+            cell.outputs[0].data = {"text/html": CopyExplorer()._repr_html_()}
 
 
 def read(app, docname: str, source: list[str]) -> None:
     """Prepare the text of a document as it is read."""
     if docname == root_doc:
+        panel = f"```{{raw}} html\n{START.format(CopyExplorer()._repr_html_())}\n```\n\n"
+        for_github = r"(?s)\*\*Type your name.*?\n\n"
+        source[0] = re.sub(for_github, lambda _: panel, source[0], count=1)
         for folder in ("notebooks/appendix", "notebooks/solutions"):
             first = min((ROOT / folder).glob("*.ipynb")).relative_to(ROOT).as_posix()
             source[0] = source[0].replace(f"]({folder})", f"]({first})")

@@ -16,15 +16,23 @@ from itekit.files import write_text
 from itekit.notebooks import NO_PANEL, PANEL
 
 FIGURE = "application/vnd.plotly.v1+json"
+FIT = Path(__file__).with_name("_static") / "fit.js"  # figures as wide as their place
+LAB_ONLY = {"parameters", "injected-parameters", "lab-only"}  # tags of cells that a page leaves out
+NO_PROMPTS = "exclude_input_prompt", "exclude_output_prompt"
 # nbconvert's page without what it loads from the net; require.js would hide plotly.js from figures.
 OFFLINE = """{% extends "lab/index.html.j2" %}
 {% block html_head_js_requirejs %}{% endblock %}
 {% block html_head_js_mathjax %}{% endblock %}
 {% block html_head_js_mermaidjs %}{% endblock %}
 {% block notebook_css %}{{ super() }}<style>
+body.jp-Notebook { max-width: 900px; margin: 0 auto; padding: 1em 10px; font-size: 16px }
+.jp-Cell { padding-inline: 0 }
+.jp-Collapser { display: none }
+.jp-OutputArea-child, .jp-OutputArea-output {
+  display: block !important; box-sizing: border-box; width: 100%; overflow-x: auto }
 /* long lines of code scroll on a phone */
 .jp-InputArea-editor { display: block; width: 100%; box-sizing: border-box; overflow-x: auto }
-</style>{% endblock %}"""
+</style><script>{{ resources.fit }}</script>{% endblock %}"""
 
 
 def draw(notebook, resources):
@@ -41,6 +49,21 @@ def draw(notebook, resources):
             output.data = {"text/plain": NO_PANEL}
     notebook.metadata.pop("widgets", None)
     return notebook, resources
+
+
+def as_page(notebook, resources):
+    """A preprocessor of nbconvert: a page's title; no cells that are for JupyterLab alone.
+
+    Links lead to the notebooks as seen from the page's folder.
+    """
+    tags = [{*cell.metadata.get("tags", [])} for cell in notebook.cells]
+    notebook.cells = [c for c, its in zip(notebook.cells, tags, strict=True) if not its & LAB_ONLY]
+    resources["metadata"]["name"] = re.match("# (.*)", notebook.cells[0].source)[1]
+    for cell in notebook.cells:
+        if "remove-input" in cell.metadata.get("tags", []):
+            cell.transient = {"remove_source": True}
+        cell.source = re.sub(r"\]\((?=[\w/]+\.ipynb)", "](../notebooks/", cell.source)
+    return notebook, resources | {"fit": FIT.read_text(encoding="utf-8")}
 
 
 def mathml(latex: str, display: str = "inline") -> str:
@@ -74,8 +97,9 @@ def write_page(executed: str | Path, page: str | Path) -> Path:
 
     Plotly figures stay interactive.
     """
-    filters = {"markdown2html": markdown_html}
-    exporter = HTMLExporter(embed_images=True, preprocessors=[draw], filters=filters)
+    filters, quiet = {"markdown2html": markdown_html}, dict.fromkeys(NO_PROMPTS, True)
+    steps = {"preprocessors": [as_page, draw]}
+    exporter = HTMLExporter(embed_images=True, filters=filters, **steps, **quiet)
     exporter.raw_template = OFFLINE
     write_text(page, exporter.from_filename(str(executed))[0])
     return Path(page).absolute()

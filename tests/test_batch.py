@@ -122,8 +122,8 @@ def test_each_shipped_result_is_of_a_run_of_the_lists(tmp_path):
 
 
 def test_the_papers_list_has_every_experiment_of_the_papers_tables(tmp_path, capsys):
-    from itekit.results import paper_figures
-    from itekit.tasks.names import NAMES
+    from itekit.names import NAMES
+    from lessons.paper import paper_figures
 
     path = LISTS / "paper.toml"
     listed = [run.experiment for run in read_list(path, tmp_path) if run.experiment]

@@ -43,7 +43,7 @@ def test_a_result_says_what_was_measured_and_where(tmp_path, monkeypatch):
     assert facts <= set(found["measured"]) and found["measured"]["threads"] == 1
     assert found["experiments"]["proposed"] == experiment("ltl/proposed", "smoke").to_json()
     assert found["result"]["formulas"]["steps"] == EFFORTS["smoke"]["length"]
-    with pytest.raises(MissingError, match="13_efficiency.ipynb -p scale paper -p measure true"):
+    with pytest.raises(MissingError, match="13_efficiency.ipynb -p scale paper -p measure True"):
         load_efficiency("paper")
 
 

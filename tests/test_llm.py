@@ -197,7 +197,7 @@ def test_a_model_that_is_always_right_gets_full_marks(task, monkeypatch, tmp_pat
     assert grid["samples"] == grid["correct"] and grid["mean_correct_cells"] == 1
     assert {cell["mean"] for cell in cells.values()} == {1.0} or task == "ltl"
     assert found["sampling"]["seed"] == 42 and "openai" in found["evaluated"]["versions"]
-    assert "-p evaluate true -p base_url http://localhost:1/v1" in found["evaluated"]["command"]
+    assert "-p evaluate True -p base_url http://localhost:1/v1" in found["evaluated"]["command"]
 
 
 def test_a_model_that_refuses_is_invalid_and_perfectly_covariant(monkeypatch, tmp_path):

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", *ROOT.glob("notebooks/*.md"), *ROOT.glob("data/**/*.md")]
 NOTEBOOKS = sorted(ROOT.glob("notebooks/**/*.ipynb"))
-LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)")
+LINK = re.compile(r"\]\((?!https?:|../../deployments/)([^)#\s]*)#?([^)\s]*)\)")
 COMMAND = (
     r"^(?:(?:python -m itekit|make|papermill) [^`#\n]+)|(?<=`)(?:python -m itekit|make) \w[^`]+"
 )

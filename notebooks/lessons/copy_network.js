@@ -182,8 +182,8 @@ const STYLE = `
 .copies { font: 14px/1.5 system-ui, sans-serif; max-width: 840px }
 .copies .controls { display: flex; flex-wrap: wrap; gap: .6em 1.2em; align-items: center }
 .copies label { display: flex; gap: .5em; align-items: center; margin: 0 }
-.copies .text { flex: 1 1 100%; font: 14px monospace }
-.copies .text input { flex: 1; min-width: 0; font: inherit; padding: .3em }
+.copies .text { flex: 1 1 100% }
+.copies .text input { flex: 1; min-width: 0; font: 14px monospace; padding: .3em }
 .copies .old { opacity: .35 }
 .copies .answer { display: grid; grid-template-columns: max-content 1fr; gap: .3em 1.5em; margin: 1em 0 .3em }
 .copies code { white-space: pre-wrap; background: none; color: inherit; padding: 0; border: 0; font: 14px/1.3 monospace; overflow-wrap: anywhere }
@@ -235,10 +235,10 @@ function panel(root, packed, first) {
   const [, status, found] = root.querySelectorAll("div");
   const work = (said = "") => {
     const text = box.value, draw = Number(slider.value), many = [...text].length;
-    const { strange, tokens } = extended(drawn, text, draw);
+    const { strange, U } = extended(drawn, text, draw);
     const wrong = !many ? "nothing is typed: expected at least one character"
       : many > LONGEST ? `${many} characters are typed: expected at most ${LONGEST}`
-      : strange && `no vertex is left for '${strange}': each of ${tokens.length - START - 2} others has one`;
+      : strange && `no vertex is left for '${strange}': ${U.length - START - 1} other characters have them`;
     status.textContent = wrong ? `✗ ${wrong}` : said;
     found.classList.toggle("old", Boolean(wrong));  // what was found last stays, in grey
     if (wrong) return;
@@ -250,7 +250,7 @@ function panel(root, packed, first) {
   };
   box.oninput = slider.oninput = () => work();
   rename.onclick = () => {
-    const left = [...names], to = {};  // a name for each of at most so many characters
+    const left = [...new Set([...names, ...box.value])], to = {};
     for (const one of box.value)
       if (!(one in to)) [to[one]] = left.splice(Math.floor(Math.random() * left.length), 1);
     box.value = [...box.value].map((one) => to[one]).join("");

@@ -15,12 +15,14 @@ import numpy as np
 from itekit.decoding import Solver
 from itekit.network import Network
 from itekit.notebooks import NO_PANEL
+from itekit.results import load_network
 
 SCRIPT = Path(__file__).with_name("copy_network.js")
 DRAWS = 10
-PAGE = """<p>These are the whole networks, {count:,} numbers, at work in your browser
-(<code>notebooks/lessons/copy_network.js</code>; in Python: <code>itekit/model.py</code>).</p>
-<div class="copies" id="{name}">{no_panel}</div>
+NETWORKS = "plain", "randomized-positions"
+PAGE = """<div class="copies" id="{name}">{no_panel}</div>
+<p><small>These are the whole networks, {count:,} numbers, at work in your browser (<code>
+notebooks/lessons/copy_network.js</code>; in Python: <code>itekit/model.py</code>).</small></p>
 <script>(() => {{
 {script}
 panel(document.getElementById("{name}"), {networks}, {text});
@@ -49,11 +51,13 @@ class CopyExplorer:
     """Type a string, move the random draw, rename at random; see the copies and the rows in use.
 
     Args:
-        networks: {name: copying network}; the last one's embedding rows are drawn.
+        networks: {name: copying network}, by default NETWORKS; the last one's rows are drawn.
         text: the first string.
     """
 
-    def __init__(self, networks: Mapping[str, Network], text: str = "abcfghxyz"):
+    def __init__(self, networks: Mapping[str, Network] | None = None, text: str = "Maria"):
+        if networks is None:
+            networks = {name: load_network(f"copying-5-10/{name}", "paper") for name in NETWORKS}
         self.networks, self.text = networks, text
 
     def _repr_html_(self) -> str:

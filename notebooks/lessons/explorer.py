@@ -162,7 +162,7 @@ def rows_figure(question: Question) -> go.Figure:
         first_interchangeable=subject.vocabulary.learned_count,
         title="Rows in use" + f", random draw {question.draw}" * subject.is_random,
     )
-    return light_rows(figure, lit & set(tokens))
+    return light_rows(figure, lit & set(tokens)).update_layout(height=440)
 
 
 def groups_figure(

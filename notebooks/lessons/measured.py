@@ -10,7 +10,7 @@ PACKAGES = ("itekit", "torch", "numpy")
 
 def command(notebook: str, scale: str, parameter: str = "measure") -> str:
     """The words behind `python -m itekit` that measure at a scale."""
-    return f"run notebooks/{notebook}.ipynb -p scale {scale} -p {parameter} true"
+    return f"run notebooks/{notebook}.ipynb -p scale {scale} -p {parameter} True"
 
 
 def origin(words: str, seconds: float, device="cpu", packages=PACKAGES) -> dict:

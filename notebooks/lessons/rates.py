@@ -14,6 +14,7 @@ from lessons.plots.show import BELOW, DARK, GREY, look
 Counts = tuple[int, int]  # right answers, of so many
 Difference = tuple[float, float, float]  # of two rates, and the ends of its 95 % interval
 MARKS = ("circle", "circle-open", "diamond", "square-open")
+LANE = 0.22  # of a row: our mark is so much above its middle, and the paper's below
 PAPER = {"symbol": "diamond-open", "size": 11, "color": "#CC79A7", "line": {"width": 2}}
 
 
@@ -82,20 +83,28 @@ def show_differences(
 ) -> None:
     """Show differences of two rates with their intervals, grey where an interval holds 0.
 
-    A row without a difference is a heading; `paper`: the paper's difference for some of the rows.
+    A row without a difference is a heading; `paper`: the paper's difference for some of the rows,
+    drawn below ours.
     """
     figure, paper = make_subplots(), paper or {}
     some = {i: found for i, found in enumerate(rows.values()) if found}
     colours = [GREY if low <= 0 <= high else DARK for _, low, high in some.values()]
-    figure.add_trace(_points(list(some.values()), list(some), colours, "{:+.1f}", {"size": 10}))
+    heights = [i - LANE * (name in paper) for i, name in enumerate(rows) if i in some]
+    figure.add_trace(_points(list(some.values()), heights, colours, "{:+.1f}", {"size": 10}))
+    for i, (value, *_) in some.items():  # the numbers have a column of their own
+        beside = {"xref": "paper", "x": 1.005, "xanchor": "left", "showarrow": False}
+        text = f"{100 * value:+.1f}".replace("-", "−")
+        figure.add_annotation(text=text, y=i, font_size=12, **beside)
+    figure.data[0].mode = "markers"
     name = "ours, with its 95 % interval; grey: it holds 0"
     figure.data[0].update(name=name, showlegend=True)
-    where = [list(rows).index(name) for name in paper]
+    where = [list(rows).index(name) + LANE for name in paper]
     theirs = [100 * value for value in paper.values()]
     figure.add_scatter(x=theirs, y=where, mode="markers", marker=PAPER, name="the paper's")
     figure.data[-1].showlegend = bool(paper)
-    figure.add_vline(x=0, line={"color": "#444444", "width": 1.5})
-    figure.update_xaxes(title_text="difference, points")
+    figure.add_vline(x=0, line={"color": "#444444", "width": 1.5}, layer="below")
+    figure.update_xaxes(title_text="difference, points").update_yaxes(showgrid=False)
+    figure.update_layout(margin_r=50)
     told = [f"{name} {points(*found)}" for name, found in rows.items() if found]
     told += [f"the paper: {name} {100 * value:+.1f}" for name, value in paper.items()]
     names = [name if found else f"<b>{name}</b>" for name, found in rows.items()]

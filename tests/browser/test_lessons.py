@@ -25,8 +25,8 @@ check_{name}({name})"""
 
 
 def tour(lesson):
-    copies = Panel(lesson.cell("CopyExplorer(networks").locator(".copies"))
-    shown = copies.type("klmno", "string")
+    copies = Panel(lesson.cell("CopyExplorer()").locator(".copies"))
+    shown = copies.type("klmno", "Type your name")
     assert "no embedding for 'k'" in shown and "klmno" in shown
 
 

@@ -9,8 +9,8 @@ from lab import ROOT
 from itekit.__main__ import main
 from itekit.results import load_network
 from lessons.copies import copies
+from lessons.copying import NETWORKS
 
-NETWORKS = {"plain": "plain", "proposed": "randomized-positions"}
 ASK = """questions => {
     const [box, slider] = document.querySelectorAll('.copies input');
     return questions.map(([text, draw]) => {
@@ -20,6 +20,8 @@ ASK = """questions => {
         return [...told].map(one => [one.dataset.answer, Number(one.dataset.distance)]);
     });
 }"""
+WIDEST = """Math.max(...[...document.querySelectorAll('.js-plotly-plot')].map(
+    (figure) => figure.getBoundingClientRect().right))"""
 SHOWN = "document.querySelector('.copies').innerText"
 
 
@@ -45,11 +47,14 @@ def test_the_page_is_one_file_and_fits_a_phone(page):
     assert [url for url in page.asked if not url.startswith(("data:", "blob:"))] == [page.url]
     assert page.told == []
     assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert page.evaluate(WIDEST) <= 390
+    assert "run this cell in JupyterLab" not in page.locator("body").inner_text()
+    assert page.title() == page.locator("h1").inner_text().removesuffix("¶")
     assert page.locator(".js-plotly-plot .main-svg").count() >= 2
 
 
 def test_it_answers_200_strings_as_torch_does(page):
-    networks = [load_network(f"copying-5-10/{one}", "paper") for one in NETWORKS.values()]
+    networks = [load_network(f"copying-5-10/{one}", "paper") for one in NETWORKS]
     names = networks[1].experiment.task.test_vocabulary.interchangeable[0]
     rng, asked = np.random.default_rng(0), []
     for number in range(200):  # half of them such that plain can read them
@@ -62,7 +67,7 @@ def test_it_answers_200_strings_as_torch_does(page):
 
 
 def test_its_controls_answer(page):
-    box = page.get_by_label("string")
+    box = page.get_by_label("Type your name")
     box.fill("klmno")
     assert "no embedding for 'k'" in page.evaluate(SHOWN)
     page.get_by_text("Rename at random").click()
@@ -77,8 +82,9 @@ def test_its_controls_answer(page):
     page.get_by_label("random draw").press("Home")
     page.get_by_label("random draw").press("ArrowRight")
     assert "random draw 1" in page.evaluate(SHOWN) and rows.inner_html() != before
-    box.fill("hello!")
-    assert "unknown character '!'" in page.evaluate(SHOWN)
+    box.fill("".join(map(chr, range(0x4E00, 0x4E00 + 35))))
+    assert "no vertex is left for '丢': 64 other characters have them" in page.evaluate(SHOWN)
     assert page.locator(".copies .old .rows").count() == 1, "what was found last stays, in grey"
-    page.get_by_text("First string").click()
-    assert box.input_value() == "abcfghxyz" and page.locator(".copies .old").count() == 0
+    for name in ("Maria", "日本語", "😀", " ", '<b>&"'):
+        box.fill(name)
+        assert page.evaluate(ASK, [[name, 0]])[0][1] == [name, 0], name

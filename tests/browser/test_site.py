@@ -5,6 +5,7 @@ import sys
 
 import pytest
 from lab import ROOT
+from test_page import WIDEST
 
 SITE = ROOT / "reports" / "site"
 PAGES = ["README.html", "itekit/model.html"]
@@ -30,12 +31,14 @@ def test_a_page_fits_and_loads_nothing_from_elsewhere(page, name):
     page.asked.clear(), page.told.clear()
     page.goto((SITE / name).as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert page.evaluate(WIDEST) <= 390
     assert page.told == [] and all(url.startswith(("file:", "data:")) for url in page.asked)
     figures = page.locator(".plotly-graph-div").count()
     assert page.locator(".plotly-graph-div .main-svg:first-child").count() >= figures
 
 
-def test_the_tour_answers(page):
-    page.goto((SITE / "notebooks" / "00_tour.html").as_uri())
-    page.get_by_label("string").fill("klmno")
+@pytest.mark.parametrize("name", ["README.html", "notebooks/00_tour.html"])
+def test_the_panel_answers(page, name):
+    page.goto((SITE / name).as_uri())
+    page.get_by_label("Type your name").fill("klmno")
     assert page.locator(".copies [data-answer]").last.get_attribute("data-answer") == "klmno"

@@ -106,7 +106,7 @@ def edit_distance_heatmaps(
     axes = rows, across = np.asarray(uniques), np.asarray(lengths)
     grids = np.array([grid for _, grid, *_ in panels], float)
     columns, down = min(2, len(panels)), -(-len(panels) // 2)
-    room = min(340, (WIDEST - 160) / columns - 25)  # pixels across a panel
+    room = min((WIDEST - 160) / columns - 25, 480 / down - 30, 340)  # pixels across a panel
     cell = max(1, min(30, room / max(len(rows), len(across))))
     headings = [f"{title}: mean {np.nanmean(grid):.2f}" for title, grid, *_ in panels]
     layout = {"shared_xaxes": "all", "shared_yaxes": "all", "horizontal_spacing": 0.04}
