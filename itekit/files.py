@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import difflib
 import errno
+import glob
 import importlib.metadata
 import json
 import os
@@ -11,6 +12,7 @@ import platform
 import re
 import sys
 import tempfile
+import time
 import typing
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -22,6 +24,7 @@ import msgspec
 LOG = "log.jsonl"
 SCALES = ("smoke", "lab", "paper")  # seconds; minutes on two CPU cores; the paper's own size
 LOCK = ".lock"  # in a folder in which only one process may write
+STALE = 3600  # seconds after which a temporary file is a killed run's
 LARGEST = 2**63  # numbers of a file are smaller
 
 # What comes with the kit is in data/ beside the package; an installed one carries the small files.
@@ -69,10 +72,15 @@ def naming_full_disk(path: Path):
 def atomic_path(path: Path, end: str = ".tmp"):
     """A temporary path beside `path`, renamed to it if the block ends without an error.
 
-    Temporary names end with `end` and cannot be guessed, so that no link is followed.
+    Temporary names end with `end` and cannot be guessed, so that no link is followed. Those that
+    killed runs left are removed.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*{end}"):
+        with contextlib.suppress(OSError):
+            if time.time() - left.lstat().st_mtime > STALE:
+                left.unlink()
     with naming_full_disk(path):
         descriptor, name = tempfile.mkstemp(end, f".{path.name}.", path.parent)
         os.close(descriptor)
