@@ -41,7 +41,7 @@ def test_results_are_in_order_and_any_value_goes_there_and_back(options):
 def test_processes_are_used_again_or_are_this_one(pool):
     used = [{process for _, process in pool.run(slowly, range(20))} for _ in range(2)]
     assert len(used[0]) == 2 and used[0] == used[1] and os.getpid() not in used[0]
-    assert list(run(slowly, [1])) == [[1, os.getpid()]]
+    assert list(run(slowly, [1], workers=1)) == [[1, os.getpid()]]
 
 
 def test_endless_items_are_read_a_little_ahead(pool):
@@ -196,7 +196,7 @@ def test_what_workers_cannot_import_is_called_here_or_refused(pool, monkeypatch)
     pair, this = [("a", "b")], os.getpid()
     for check in (where, Notebook.where, Notebook().own, partial(where, "a")):
         items = [("b",)] if isinstance(check, partial) else pair
-        assert check_all(check, items, workers=1) != [this]
+        assert check_all(check, items) != [this]
     monkeypatch.setattr(Notebook, "__module__", "__main__")
     for check in (lambda problem, answer: os.getpid(), Notebook().own):
         assert check_all(check, pair) == [this]
@@ -213,7 +213,7 @@ def test_a_hung_check_costs_only_itself():
 
 def test_what_cannot_be_checked_is_named():
     with pytest.raises(TaskError, match="item .*'&a', '{a}'.*position 2: found the end"):
-        check_all(ltl.check, [("a", "{a}"), ("&a", "{a}")], workers=1)
+        check_all(ltl.check, [("a", "{a}"), ("&a", "{a}")])
 
 
 def test_copying_and_assignments_need_neither_spot_nor_unix():
