@@ -172,11 +172,10 @@ PROPOSITIONAL_CASES = [("&ab", "b1a1", "a1b1", EXACT), ("|ab", "b0", None, INCOR
 @pytest.mark.parametrize(
     ("check", "cases"), [(ltl.check, LTL_CASES), (propositional.check, PROPOSITIONAL_CASES)]
 )
-def test_verdicts_are_those_of_the_single_checks_in_order(capsys, check, cases):
+def test_verdicts_are_those_of_the_single_checks_in_order(check, cases):
     items = [case[:3] for case in cases] * 5
     verdicts = check_all(check, items, progress=True)
     assert verdicts == [case[3] for case in cases] * 5 == [check(*item) for item in items]
-    assert f"{len(items)}/{len(items)}" in capsys.readouterr().err
 
 
 def where(problem, answer) -> int:
