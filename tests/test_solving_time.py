@@ -41,26 +41,14 @@ def test_a_formula_that_takes_too_long_is_a_time_out_and_the_others_are_measured
     assert result["default"]["time_outs"] == [[0.0, 0.3333]]
     assert result["default"]["upper_quartile"][0][1] is None
     assert result["default"]["median"][0][1] < 0.3
-
-
-@pytest.mark.parametrize(
-    ("times", "expected"),
-    [
-        ([0.3, 0.123456, 0.2], (0.2, 0.3, 0.0)),
-        ([TIME_OUT, 0.123456, 0.1], (0.123, None, 0.3333)),
-        ([TIME_OUT], (None, None, 1.0)),
-    ],
-)
-def test_statistics_of_a_cell(times, expected):
-    assert tuple(cell_statistics(times).values()) == expected
+    assert tuple(cell_statistics([TIME_OUT, 0.123456, 0.1]).values()) == (0.123, None, 0.3333)
 
 
 def test_a_result_says_where_it_comes_from_and_is_kept(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(GRIDS, "smoke", SMALL)
     monkeypatch.setattr(measured, "RESULTS", tmp_path)
     measured.save_measured("solving-time", measure("smoke"))
-    (path,) = tmp_path.iterdir()
-    assert str(path) in capsys.readouterr().out
+    assert "solving-time-smoke.json" in capsys.readouterr().out
     result = load_solving_time("smoke")
     assert result["seed"] == 0 and result["grid"]["lengths"] == [4, 9]
     assert {"command", "hardware", "date", "seconds"} <= result["measured"].keys()
@@ -69,8 +57,5 @@ def test_a_result_says_where_it_comes_from_and_is_kept(tmp_path, monkeypatch, ca
         (one, two), (none, four) = result[translation]["median"]
         assert none is None and result[translation]["time_outs"][1] == [None, 0.0]
         assert all(0 < seconds < 0.5 for seconds in (one, two, four))
-    path.write_text("{")
-    with pytest.raises(ValueError, match="solving-time-smoke.json: damaged JSON"):
-        load_solving_time("smoke")
     with pytest.raises(FileNotFoundError, match="07_labels_and_data.ipynb -p scale paper -p"):
         load_solving_time("paper")

@@ -2,7 +2,6 @@
 
 import html
 import itertools
-import re
 from itertools import product
 
 import numpy as np
@@ -22,7 +21,6 @@ from itekit.logic.traces import Trace, parse_trace
 from itekit.logic.truth_tables import Assignment, parse_assignment
 from itekit.tasks.copying import edit_distances
 from itekit.tasks.ltl import satisfies
-from itekit.vocabulary import UnknownTokenError
 from lessons.automata import automaton_figure, formula_automaton
 from lessons.copies import GAP, Copy, CopyTable, copies
 from lessons.infix import parse_infix
@@ -172,11 +170,8 @@ def test_what_the_findings_say():
     assert "tautology" in findings(formula_of("|a!a"), Assignment())["label"]
     assert findings(formula_of("&a!a"), Assignment())["label"].endswith("unsatisfiable")
     assert findings(formula_of("&&&abcd"), Assignment())["verdict"].endswith("and 9 more")
-    longer = findings(formula_of("^ ab c"), Assignment((("ab", True), ("c", False))))
-    assert longer["label"] == "ab 0 c 1" and "(^ ab c, 3 tokens)" in longer["formula"]
-    formula = formula_of("&" * 20 + "abcdefghijklmnopqrstu")
     with pytest.raises(ValueError, match="21 propositions are left free, at most 20"):
-        findings(formula, Assignment())
+        findings(formula_of("&" * 20 + "abcdefghijklmnopqrstu"), Assignment())
 
 
 # copies
@@ -191,17 +186,11 @@ def test_edits_rebuild_both_strings_and_count_the_distance(source, answer):
     assert "".join(c for _, _, c in copy.edits if c != GAP) == answer
     assert sum(sign != " " for sign, _, _ in copy.edits) == copy.distance
     assert all((sign == " ") == (a == b) for sign, a, b in copy.edits)
-    text = html.unescape(re.sub(r"<[^>]*>", "", copy.marked()))
-    signs = "".join(sign for sign, _, _ in copy.edits)  # they tell the edits apart without colour
-    assert text.partition("\n")[2] == signs.rstrip()
 
 
 def test_a_table_of_copies_escapes_what_was_typed():
     page = CopyTable({"<q>": [Copy("<i>", "&")], "x": [Copy("<i>", "", "no <row>")]})._repr_html_()
     assert "<i>" not in page and "<row>" not in page and "<q>" not in page
-    assert "&lt;i&gt;" in page and "no &lt;row&gt;" in page
-    table = CopyTable({"a": [Copy("xyz", "xz")], "b": [Copy("xyz", "", "no row")]})
-    assert repr(table) == "xyz\n  a: xz  distance 1\n  b: (empty: no row)  distance 3"
 
 
 def test_copies_agree_with_the_evaluation_for_every_draw():
@@ -226,10 +215,8 @@ def test_copies_keep_order_when_some_strings_cannot_be_read(monkeypatch):
     assert [copy.distance for copy in found] == [0, 3, 0, 6]
     assert "'x'" in found[1].problem and "'f'" in found[3].problem
     assert [copy.answer for copy in copies(proposed, texts)] == texts
-    wrong = {"": "empty", "a" * 61: "61 characters: at most 60", "ab!": "'!' at position 2"}
-    for text, message in wrong.items():
-        with pytest.raises(ValueError, match=message):
-            copies(plain, ["abc", text])
+    with pytest.raises(ValueError, match="'!' at position 2"):
+        copies(plain, ["abc", "ab!"])
 
 
 def test_rows_in_use_share_their_first_part_and_differ_in_the_second():
@@ -241,5 +228,3 @@ def test_rows_in_use_share_their_first_part_and_differ_in_the_second():
     assert (rows[2, :shared] == rows[3, :shared]).all() and (rows[:2, shared:] == 0).all()
     assert (rows[2, shared:] != rows[3, shared:]).any()
     assert (other[:, :shared] == rows[:, :shared]).all() and (other != rows).any()
-    with pytest.raises(UnknownTokenError):
-        rows_figure(tiny_network("copying-5-10/plain"), "zaz")

@@ -147,13 +147,13 @@ def main():
 
 @pytest.mark.parametrize("guard", ['if __name__ == "__main__":\n    main()', "main()"])
 def test_a_script_needs_a_main_guard(tmp_path, guard):
-    """With it, closed pools say nothing; without it, one line says so, and no worker starts."""
+    """With it, pools close without a word; without it, one line says so, and no worker starts."""
     (tmp_path / "script.py").write_text(SCRIPT + guard)
     done = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True)
     lines = done.stderr.splitlines()
     if "if" in guard:
-        assert done.stdout == "['correct', 'incorrect'] ['mine']\n", done.stderr
-        assert set(lines) == {"top level"}
+        assert done.stdout == "['correct', 'incorrect'] ['mine']\n"
+        assert done.stderr.replace("top level", "").strip() == ""  # of each worker
     else:
         assert "script.py: call what uses workers below `if __name__" in lines[-1]
         assert lines.count("top level") == 1

@@ -189,12 +189,12 @@ def step_parts(run: Callable[[], object], steps: int = 1) -> dict[str, float]:
     return dict(parts.most_common())
 
 
-def measure(scale: str | None = None, device: str | None = None) -> dict:
-    """Everything as JSON, printed as it comes; processor time on one CPU thread, else wall time."""
+def measure(scale: str | None = None) -> dict:
+    """Everything as JSON; processor time on one CPU thread, else wall time."""
     scale, started, load = resolve_scale(scale), time.perf_counter(), os.getloadavg()[0]
     effort, now, clock = EFFORTS[scale], time.perf_counter, "perf_counter"
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    if str(device).startswith("cuda"):
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cuda":
         clock = "perf_counter after synchronize"
         now = lambda: (torch.cuda.synchronize(device), time.perf_counter())[1]  # noqa: E731
     elif torch.get_num_threads() == 1:
@@ -220,9 +220,7 @@ def measure(scale: str | None = None, device: str | None = None) -> dict:
     for quantity, call in calls.items():
         turns = effort["draws" if quantity == "embedding" else "turns"]
         mine = {method: partial(call, subject) for method, subject in subjects.items()}
-        found = result[quantity] = summary(take_turns(mine, turns, now), METHODS[0])
-        times = (f"{method} {one['seconds'] * 1e3:.4g} ms" for method, one in found.items())
-        print(f"{quantity:14}", ", ".join(times), flush=True)
+        result[quantity] = summary(take_turns(mine, turns, now), METHODS[0])
     result["parameters"] = {
         method: {"embedding": _weights(s.network.embedding), "model": _weights(s.network.model)}
         for method, s in subjects.items()

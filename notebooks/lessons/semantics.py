@@ -91,10 +91,8 @@ def lassos(trace: Trace, names: Sequence[str], turns: int = 1) -> Iterator[Lasso
 
 def implied_by(formula: Formula, assignment: Assignment) -> bool:
     """Whether all completions of a partial assignment make a propositional formula true."""
-    values, most = assignment.as_dict(), truth_tables.LARGEST
+    values = assignment.as_dict()
     free = [name for name in formula.propositions if name not in values]
-    if len(free) > most:
-        raise ValueError(f"{len(free)} propositions are left free, at most {most} can be")
     return truth_tables.implied_by(formula.tokens(), free, values)
 
 

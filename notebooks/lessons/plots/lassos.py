@@ -29,8 +29,6 @@ LOOKS = {
 
 def _times(prefix: Sequence[str], cycle: Sequence[str]) -> list[str]:
     times = [*prefix, *cycle]
-    if not cycle:
-        raise ValueError("cycle: expected at least one time, found none")
     if len(times) > MOST_TIMES:
         raise ValueError(f"a lasso of {len(times)} times: at most {MOST_TIMES} are drawn")
     return times

@@ -5,6 +5,7 @@ Paper, section "Alpha-Covariance": its table by number of atomic propositions (A
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ Rates = Mapping[str, Mapping[int | str, float]]
 PANELS = {"loss": "loss", "scale": "AdaCos scale", "learning_rate": "learning rate"}
 METHODS = ("proposed", "alpha-renaming", "plain", "full-vocabulary", "symbol-invariant")
 METHODS += ("smallest-set", "converted")  # in the order of their colours
-MOST_POINTS = 800  # a curve; more cannot be told apart on a screen
 
 
 def _rate_lines(ours: Rates, paper: Rates, words: str, what: str, title: str) -> go.Figure:
@@ -70,11 +70,10 @@ def solved_against_draws(rates: Rates, *, title: str) -> go.Figure:
     return figure.update_xaxes(type="log", title_text=text, minor_ticks="")
 
 
-def _series(records: Sequence[Mapping], quantity: str) -> list[tuple[int, float]]:
-    """(step, value) of the records that have `quantity`, thinned evenly."""
-    points = [(int(r["step"]), float(r[quantity])) for r in records if r.get(quantity) is not None]
-    stride = -(-len(points) // MOST_POINTS)
-    return points if stride <= 1 else points[:-1:stride] + points[-1:]
+def _points(records: Sequence[Mapping], quantity: str) -> np.ndarray:
+    """Steps and values [2, n] of the records that have `quantity`."""
+    points = [(r["step"], r[quantity]) for r in records if r.get(quantity) is not None]
+    return np.array(points, np.float32).T
 
 
 def training_curves(runs: Mapping[str, Sequence[Mapping]]) -> go.Figure:
@@ -82,39 +81,35 @@ def training_curves(runs: Mapping[str, Sequence[Mapping]]) -> go.Figure:
 
     A record has "step" and any of "loss", "validation_loss", "scale" (AdaCos), "learning_rate".
     """
-    curves = [
-        (panel, run, name, quantity, points)
-        for panel in PANELS
-        for run, (name, records) in enumerate(runs.items())
-        for quantity in (panel, "validation_loss")[: 1 + (panel == "loss")]
-        if (points := _series(records, quantity))
-    ]
-    panels = list(dict.fromkeys(panel for panel, *_ in curves))
+    every = [record for records in runs.values() for record in records]
+    panels = [panel for panel in PANELS if any(r.get(panel) is not None for r in every)]
     heights = [2.2] + [1.0] * (len(panels) - 1)
     layout = {"shared_xaxes": True, "vertical_spacing": 0.06, "row_heights": heights}
     figure = make_subplots(len(panels), 1, **layout)
-    for panel, run, name, quantity, points in curves:
-        steps, values = zip(*points, strict=True)
-        colour, _, dash = look(run)
-        validation = quantity == "validation_loss"
-        figure.add_scatter(
-            x=steps,
-            y=np.asarray(values, np.float32),
-            name=f"{name}, validation" if validation else name,
-            legendgroup=name,
-            showlegend=panel == "loss",
-            mode="markers" if validation else "lines",
-            line={"color": colour, "width": 2, "dash": dash},
-            marker={"color": colour, "size": 8, "symbol": "circle-open", "line": {"width": 2}},
-            hovertemplate=f"step %{{x}}: {quantity.replace('_', ' ')} %{{y:.4g}}",
-            row=panels.index(panel) + 1,
-            col=1,
-        )
     for row, panel in enumerate(panels, 1):
         figure.update_yaxes(title_text=PANELS[panel], exponentformat="power", row=row)
-    losses = [value for panel, *_, points in curves if panel == "loss" for _, value in points]
-    positive = [value for value in losses if 0 < value < float("inf")]
-    decades = 1 if positive and max(positive) >= 100 * min(positive) else None  # a tick a decade
+        quantities = (panel, "validation_loss") if panel == "loss" else (panel,)
+        for (run, (name, records)), quantity in product(enumerate(runs.items()), quantities):
+            points, validation = _points(records, quantity), quantity == "validation_loss"
+            if not len(points):
+                continue
+            colour, _, dash = look(run)
+            marker = {"size": 8, "symbol": "circle-open", "line": {"width": 2}}
+            figure.add_scatter(
+                x=points[0],
+                y=points[1],
+                name=f"{name}, validation" if validation else name,
+                legendgroup=name,
+                showlegend=panel == "loss",
+                mode="markers" if validation else "lines",
+                line={"color": colour, "width": 2, "dash": dash},
+                marker=marker | {"color": colour},
+                hovertemplate=f"step %{{x}}: {quantity.replace('_', ' ')} %{{y:.4g}}",
+                row=row,
+                col=1,
+            )
+    losses = [r["loss"] for r in every if 0 < (r.get("loss") or 0) < np.inf]
+    decades = 1 if losses and max(losses) >= 100 * min(losses) else None  # a tick a decade
     figure.update_yaxes(type="log", dtick=decades, row=1)
     figure.update_xaxes(title_text="step", row=len(panels))
     names = -(-sum(trace.showlegend for trace in figure.data) // 2)  # rows of two, below

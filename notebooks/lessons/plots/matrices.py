@@ -42,8 +42,6 @@ def embedding_matrix(
     """U [V, D] as a heatmap, lines after the shared part and above the interchangeable tokens."""
     matrix, shared, first = np.asarray(U, float), shared_dimensions, first_interchangeable
     rows, columns = matrix.shape
-    if len(tokens) != rows:
-        raise ValueError(f"tokens: expected one for each of {rows} rows of U, found {len(tokens)}")
     words = "token %{y}, dimension %{x}: %{z:.3f}<extra></extra>"
     limit = max(float(np.abs(matrix).max()), 1e-6)
     figure, row = _heatmap(compact(matrix), tokens, limit, "value", hovertemplate=words)
@@ -64,12 +62,9 @@ def embedding_matrix(
 
 
 def cosine_matrix(U: Any, tokens: Sequence[str]) -> go.Figure:
-    """The cosine of every two rows of U [V, D], [V, V]; ValueError for a row of zeros."""
+    """The cosine of every two rows of U [V, D], [V, V]."""
     matrix = np.asarray(U, float)
-    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
-    if not lengths.all():
-        raise ValueError(f"U: row {lengths.argmin()} is all zeros, so it has no direction")
-    unit = matrix / lengths
+    unit = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
     cosines = compact(np.clip(unit @ unit.T, -1, 1), decimals=3)
     look = {"x": list(tokens), "hovertemplate": "%{y} and %{x}: cosine %{z:.3f}<extra></extra>"}
     figure, row = _heatmap(cosines, tokens, 1.0, "cosine", **look)
