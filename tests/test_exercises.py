@@ -70,7 +70,7 @@ def test_two_known_mistakes_or_more_are_rejected_and_recognised(exercise):
 @pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES)
 def test_answers_that_do_not_look_at_the_problem_are_rejected(exercise):
     first = next(iter(exercise.cases(random.Random(0))))
-    answer = exercise.reference(*deepcopy(first))
+    answer = exercise.run(exercise.reference, *deepcopy(first))
     for wrong in (lambda *given: deepcopy(answer), lambda *given: given[0]):
         assert not exercise.examine(wrong, 0).solved
 

@@ -271,13 +271,13 @@ check_adacos_loss.signs = {
 }
 
 
-STEPS, LENGTH, D_BETA, LETTERS = 200, 8, 8, 26  # of the exercise that trains
+STEPS, LENGTH, D_BETA, LETTERS = 200, 8, 16, 26  # of the exercise that trains
 
 
 class Toy(torch.nn.Module):
     """A small transformer for strings of 8 letters, with all that is learned, but no U."""
 
-    def __init__(self, seed: int, d: int = 32):
+    def __init__(self, seed: int, d: int = 64):
         super().__init__()
         self.generator = seeded(seed)
         torch.manual_seed(seed)
@@ -289,7 +289,7 @@ class Toy(torch.nn.Module):
         self.optimizer = torch.optim.AdamW(self.parameters(), 3e-3)
 
     def beta(self, count: int) -> torch.Tensor:
-        """Random parts for so many letters, [count, 8]."""
+        """Random parts for so many letters, [count, 16]."""
         return random_vectors("hypercube_vertices", count, D_BETA, self.generator)
 
     def strings(self, count: int, first: int = 3, last: int = 7) -> torch.Tensor:
