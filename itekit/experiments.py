@@ -13,7 +13,7 @@ import typing
 from dataclasses import dataclass, field
 
 from itekit.embeddings import EmbeddingConfig
-from itekit.files import SCALES, resolve_scale, typed  # noqa: F401 (SCALES for its callers)
+from itekit.files import SCALES, rebuild, resolve_scale  # noqa: F401 (SCALES for its callers)
 from itekit.logic.formulas import ARITY
 from itekit.model import ModelConfig
 from itekit.tasks.copying import CopyingData, EvaluationGrid
@@ -181,7 +181,7 @@ class Experiment:
     @classmethod
     def from_json(cls, value: dict) -> typing.Self:
         """Rebuild an experiment; ValueError for an unknown, missing or wrong setting."""
-        return typed(cls, value)
+        return rebuild(cls, value)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from itekit.data import Batch
 from itekit.experiments import Experiment, from_json
-from itekit.files import atomic_path, typed
+from itekit.files import atomic_path, rebuild
 from itekit.losses import make_loss
 from itekit.model import Transformer
 from itekit.random_vectors import seeded
@@ -253,7 +253,7 @@ def read_settings(path: Path, metadata: dict, expected: Experiment | None) -> Ex
     CheckpointError names what else the metadata say that cannot be.
     """
     try:
-        found = typed(Metadata, metadata)["experiment"]
+        found = rebuild(Metadata, metadata)["experiment"]
         of_its_kind = expected and set(found) <= set(expected.to_json())
         saved = type(expected).from_json(found) if of_its_kind else from_json(found)
         steps = saved.training.steps

@@ -33,8 +33,8 @@ from itekit.files import (
     nearest,
     provenance,
     read_json,
-    there,
-    typed,
+    rebuild,
+    require,
     write_json,
 )
 from itekit.network import Trained
@@ -202,7 +202,7 @@ def load_log(name: str, scale: str | None = None, seed: int = 0) -> list[Record]
     """The thinned training log of a shipped run; errors as in `load_result`."""
     made = experiment(name, scale, seed)
     path = _there(RESULTS / f"{made.run}.log.json", made, "train --publish")
-    return typed(list[Record], read_json(path, list), path.name)
+    return rebuild(list[Record], read_json(path, list))
 
 
 def load_redraw(name: str, scale: str | None = None, seed: int = 0, suffix: str = "redraw") -> dict:
@@ -220,11 +220,11 @@ def load_result(name: str, scale: str | None = None, seed: int = 0, **evaluated)
     made = experiment(name, scale, seed, **evaluated)
     path = _there(RESULTS / f"{made.slug}.json", made, "evaluate")
     try:
-        result = typed(Result, read_json(path, dict))
+        result = rebuild(Result, read_json(path, dict))
         if (found := from_json(result["experiment"]).slug) != made.slug:
             raise ValueError(f"expected settings of {made.slug}, found those of {found}")
         logic = isinstance(made, LogicExperiment)
-        found = typed(_Logic if logic else _Copying, result["result"], "result")
+        found = rebuild(_Logic if logic else _Copying, result["result"])
         if logic:
             grid = found["generalization"]
             shape, tables = (grid["propositions"], grid["lengths"]), ("samples", "correct")
@@ -242,7 +242,7 @@ def load_result(name: str, scale: str | None = None, seed: int = 0, **evaluated)
 def _there(path: Path, made: Experiment, command: str) -> Path:
     changes = " ".join(made.changes.values()).replace("model.rope_base=", "--rope-base ")
     words = command, made.name, changes, f"--scale {made.scale} --seed {made.seed}"
-    return there(path, " ".join(filter(None, words)))
+    return require(path, " ".join(filter(None, words)))
 
 
 def results(name: str, scale: str | None = None, **evaluated) -> list[dict]:

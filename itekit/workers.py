@@ -18,7 +18,6 @@ them. By hand:
 
 import multiprocessing
 import os
-import pickle
 import signal
 import sys
 from collections import deque
@@ -26,6 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, closing, suppress
 from itertools import islice
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 
 from tqdm import tqdm
@@ -187,7 +187,7 @@ def importable(function: Callable) -> bool:
     Not so a lambda, a function inside another one, and what a script or a notebook defines.
     """
     with suppress(Exception):
-        return b"__main__" not in pickle.dumps(function)
+        return b"__main__" not in bytes(ForkingPickler.dumps(function))
     return False
 
 

@@ -79,11 +79,11 @@ def changed(path: str, value) -> dict:
     ("path", "value", "message"),
     [
         ("seed", -1, "seed must be 0 or more, found -1"),
-        ("colour", 1, "CopyingExperiment has no setting 'colour'"),
-        ("name", ..., "CopyingExperiment needs the setting 'name'"),
-        ("model", 5, "ModelConfig needs its settings, found 5"),
-        ("model.layers", True, "ModelConfig.layers must be int, found True"),
-        ("embedding.method", {}, "EmbeddingConfig.method must be str, found {}"),
+        ("colour", 1, "unknown field `colour` - at `\\$`"),
+        ("name", ..., "missing required field `name`"),
+        ("model", 5, "Expected `object`, got `int` - at `\\$.model`"),
+        ("model.layers", True, "Expected `int`, got `bool` - at `\\$.model.layers`"),
+        ("embedding.method", {}, "Expected `str`, got `object` - at `\\$.embedding.method`"),
         ("training.steps", 0, "steps must be 1 or more, found 0"),
         ("training.positions", 10, "strings of 10 and their end take 11 positions: .* found 10"),
         ("training.validate_every", 7, r"validate_every \(7\) .* multiple of log_every \(5\)"),
@@ -151,7 +151,7 @@ def test_a_change_is_typed_and_named_and_stands_in_the_name_of_the_file():
         ({"stps": 5}, "unknown setting 'stps': try steps"),
         ({"training.step": 5}, "unknown setting 'training.step': try training.steps"),
         ({"maximum": 5}, "setting 'maximum' may be data.maximum or grid.maximum"),
-        ({"steps": "many"}, "TrainingConfig.steps must be int, found 'many'"),
+        ({"steps": "many"}, "Expected `int`, got `str` - at `\\$.training.steps`"),
     ],
 )
 def test_a_change_that_makes_no_sense(change, message):

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import lzma
-import os
 import random
 from dataclasses import asdict
 from itertools import product
@@ -25,7 +24,7 @@ from itekit.datasets.sets import (
     read_text,
     write_pairs,
 )
-from itekit.files import SCALES, MissingError, write_text
+from itekit.files import SCALES, MissingError
 from itekit.tasks import ltl, propositional
 from itekit.tasks.verdicts import CORRECT
 from itekit.workers import check_all
@@ -181,7 +180,9 @@ def test_the_papers_sets_have_the_papers_numbers():
         assert stratum.cap == quota(1_000_000, alpha, low, 35)
         assert recipe.count == 1_000_000
     assert (ltl.method, preset("ltl35-10ap", "paper").method) == ("default", "fast")
-    assert preset("ltl-limited", "paper").count == 80_000 + 200_000
+    assert preset("ltl-limited", "lab").count == 8_000 + 20_000
+    limited = preset("ltl-limited", "paper")  # a recipe of its own: a tenth of the quota
+    assert (limited.count, limited.strata[0].cap, limited.method) == (100_000, 3415, "default")
     grid = preset("ltl-generalization", "paper")
     cells = {(s.propositions, s.low): s.count for s in grid.strata}
     assert all(s.low == s.high and s.all_propositions for s in grid.strata)
@@ -247,10 +248,3 @@ def test_a_set_is_made_again_bit_for_bit(folder, tmp_path):
 def test_the_readers_checks_accept_a_shipped_file():
     path = SHIPPED / "ltl-generalization-lab" / "test.txt.xz"
     assert len(read_pairs(path, "ltl")) == read_manifest(path.parent)["files"]["test"]["pairs"]
-
-
-def test_what_killed_runs_left_goes_whatever_the_name(tmp_path):
-    path, old, young = (tmp_path / n for n in ("a[1]", ".a[1].x.tmp", ".a[1].y.tmp"))
-    old.touch(), young.touch(), os.utime(old, (0, 0))
-    write_text(path, "done")
-    assert path.read_text() == "done" and young.exists() and not old.exists()

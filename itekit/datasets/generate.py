@@ -1,21 +1,20 @@
-"""From a recipe to files: formulas drawn here, labels made by workers on all cores.
+"""From a recipe to files: formulas are drawn here, workers on all cores make their labels.
 
-The recipe alone decides the formulas, their order and the split. Each label is a line of a file as
-soon as it is there: after a run was killed, the same command goes on after the last whole line.
-Only time-outs depend on the machine; a manifest lists them, and `regenerate` takes these.
+The recipe alone decides the formulas, their order and the split. Each label is written to a file at
+once: after an interruption, the same command resumes after the last whole line. Only time-outs
+depend on the machine; a manifest lists them, and `regenerate` uses its list.
 """
 
 import hashlib
 import json
-import os
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
-from itertools import chain, tee
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import TextIO
 
 from tqdm import tqdm
 
@@ -25,17 +24,17 @@ from itekit.datasets import sets
 from itekit.datasets.candidates import NO_LABEL, Drawing
 from itekit.datasets.presets import Derivation, Pair, Recipe, folder_name, from_json, preset
 from itekit.datasets.sets import MANIFEST, digest, read_folder, read_manifest, write_pairs
-from itekit.files import locked, provenance, versions, write_json
+from itekit.files import locked, provenance, versions, write_json, write_text
 from itekit.logic.formulas import ARITY, split
 from itekit.tasks import ltl, propositional
 from itekit.tasks.propositional import UNSATISFIABLE, classify
 from itekit.tasks.verdicts import TIME_OUT
 from itekit.workers import Pool
 
-SOLVE = {"ltl": ltl.solve, "propositional": propositional.solve}  # a label of a formula
-ANSWERS = "answers.partial"  # in the output folder, until the set is whole
-PAUSE = 5.0  # seconds between looks whether another process has made a set
-PATIENCE = 100  # times the recipe's limit, where the time-outs are known
+SOLVE = {"ltl": ltl.solve, "propositional": propositional.solve}
+LABELS = "labels.partial"  # in the output folder, until the set is complete
+RETRY_SECONDS = 5.0  # until the next look whether another process has made a set
+PATIENCE = 100  # times the recipe's limit, if the time-outs are known
 TOOLS = ("spottl", "py-aiger", "py-aiger-sat", "python-sat")  # which decide formulas and labels
 
 
@@ -51,7 +50,7 @@ def generate(
     """Make a set; returns its folder (default: runs/sets/NAME-SCALE), whose content is replaced.
 
     `workers`, `client`: where labels are made, see `workers.Pool`. `time_outs`: the formulas that
-    are to run out of time; all others get what time they need (RuntimeError past PATIENCE).
+    count as time-outs; all others get the time they need (RuntimeError past PATIENCE).
     """
     output = Path(output or sets.OWN / folder_name(recipe))
     if isinstance(recipe, Derivation):
@@ -63,24 +62,25 @@ def generate(
     start = time.monotonic()
     limit = recipe.cpu_seconds * (1 if time_outs is None else PATIENCE)
     key = json.dumps([asdict(recipe), time_outs, itekit.__version__, versions(TOOLS)])
-    with (
-        Pool(workers, client) as pool,
-        locked(output),
-        _answers(output / ANSWERS, key) as answers,
-        tqdm(total=recipe.count, desc=recipe.name, disable=not progress) as bar,
-    ):
-        drawing = Drawing(recipe, time_outs or ())
-        while True:
-            drawn, labels = drawing.next_round(), []
-            for answer in _labels(recipe, drawn, sum(drawing.missing()), answers, pool, limit):
-                labels.append(answer)
-                bar.update(answer not in NO_LABEL)
-            if not drawing.record(labels):
-                break
+    bar = tqdm(total=recipe.count, desc=recipe.name, disable=not progress)
+    drawing, label = Drawing(recipe, time_outs or ()), partial(_label, recipe.task, recipe.method)
+    with Pool(workers, client) as pool, locked(output), bar:
+        known = _known_labels(output / LABELS, key)
+        with open(output / LABELS, "a", buffering=1, encoding="utf-8") as file:
+            while True:
+                make = partial(pool.run, label, limit=limit, count=sum(drawing.missing()))
+                labels = []
+                for answer in _labels(drawing.next_round(), known, file, make):
+                    if answer == TIME_OUT and time_outs is not None:
+                        raise RuntimeError(f"a label took over {limit} s, unlike in the manifest")
+                    labels.append(answer)
+                    bar.update(answer not in NO_LABEL)
+                if not drawing.record(labels):
+                    break
         pairs = _divide(recipe, [pair for part in drawing.kept for pair in part])
         spent = {"workers": pool.workers, "seconds": round(time.monotonic() - start, 1)}
         _publish(recipe, output, pairs, drawing.facts() | spent)
-        (output / ANSWERS).unlink()
+        (output / LABELS).unlink()
     return output
 
 
@@ -92,26 +92,26 @@ def make_missing(names: Iterable[str], scale: str | None = None, progress=None) 
             try:
                 generate(getattr(recipe, "source", recipe), progress=progress)
             except BlockingIOError:
-                time.sleep(PAUSE)
+                time.sleep(RETRY_SECONDS)
 
 
 def regenerate(manifest: Path, output: Path | None = None, **options) -> Path:
     """Make a set again from its manifest (`generate`); RuntimeError names a file that differs."""
-    wanted = read_manifest(manifest)
+    expected = read_manifest(manifest)
     try:
-        recipe = from_json(wanted["derivation"] if "derivation" in wanted else wanted["recipe"])
+        recipe = from_json(expected.get("derivation") or expected["recipe"])
         if isinstance(recipe, Recipe):
-            options["time_outs"] = list(wanted["time_outs"])
+            options["time_outs"] = list(expected["time_outs"])
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{manifest}: not the manifest of a generated set ({error})") from error
     output = Path(output or sets.OWN / folder_name(recipe))
     if output.resolve() in (Path(manifest).resolve(), Path(manifest).resolve().parent):
         raise ValueError(f"{output} is what is compared with: choose another output")
-    found = read_manifest(generate(recipe, output, **options))
-    for name, entry in wanted["files"].items():
-        if found["files"].get(name, {}).get("sha256") != entry["sha256"]:
-            made = f"made by {wanted.get('versions')}; here: {found['versions']}"
-            raise RuntimeError(f"{output / entry['file']} is not the one of {manifest}, {made}")
+    result = read_manifest(generate(recipe, output, **options))
+    for name, entry in expected["files"].items():
+        if result["files"].get(name, {}).get("sha256") != entry["sha256"]:
+            tools = f"made by {expected.get('versions')}; here: {result['versions']}"
+            raise RuntimeError(f"{output / entry['file']} is not the one of {manifest}, {tools}")
     return output
 
 
@@ -122,54 +122,34 @@ def sample(name: str, scale: str | None, count: int) -> dict[str, list[Pair]]:
     return read_folder(folder if (folder / MANIFEST).exists() else generate(recipe, folder))
 
 
-@contextmanager
-def _answers(path: Path, key: str) -> Iterator[tuple[BinaryIO, Iterator[str]]]:
-    """A file of answers, one a line, open for more, and those that it holds already.
+def _known_labels(path: Path, key: str) -> deque[str]:
+    """The whole lines of a file of labels, whose first line is the key; else the file is reset."""
+    text = path.read_text("utf-8") if path.exists() else ""
+    first, *lines = text.split("\n")[:-1] or [""]
+    lines = lines if first == key else []
+    write_text(path, "\n".join([key, *lines, ""]))
+    return deque(lines)
 
-    Its first line says what decides the answers. A last line that is not whole is taken off.
+
+def _labels(formulas: Iterator[str], known: deque, file: TextIO, make: Callable) -> Iterator[str]:
+    """The label of each formula, or one of NO_LABEL: known ones, then new ones, written at once.
+
+    `make` yields new labels while the formulas after them are still being drawn.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
-    with open(descriptor, "r+b", buffering=0) as file:
-        first, *kept = file.read().split(b"\n")[:-1] or [b""]
-        if first != key.encode():
-            kept = []
-            file.truncate(0)
-            file.seek(0)
-            file.write(key.encode() + b"\n")
-        file.truncate(sum(len(line) + 1 for line in (key.encode(), *kept)))
-        file.seek(0, os.SEEK_END)
-        yield file, iter([line.decode() for line in kept])
+    while known and next(formulas, None) is not None:
+        yield known.popleft()
+    if not known:
+        for label in make(formulas):
+            file.write(f"{label}\n")
+            yield label
 
 
-def _labels(
-    recipe: Recipe,
-    formulas: Iterator[str],
-    about: int,
-    answers: tuple[BinaryIO, Iterator[str]],
-    pool: Pool,
-    limit: float,
-) -> Iterator[str]:
-    """The label of each formula, or one of NO_LABEL; each is written as soon as it is there.
-
-    The first ones are those that `_answers` kept. Others are made while the formulas after them,
-    `about` so many, are still being drawn.
-    """
-    file, kept = answers
-    for formula in formulas:
-        if (answer := next(kept, None)) is None:
-            formulas = chain([formula], formulas)
-            break
-        yield answer
-    formulas, sent = tee(formulas)
-    items = ((text, recipe.method) for text in sent)
-    new = pool.run(SOLVE[recipe.task], items, unpack=True, limit=limit, count=about)
-    for formula, answer in zip(formulas, new, strict=True):
-        if answer is None:
-            answer = UNSATISFIABLE if recipe.task == "ltl" else classify(formula)
-        if answer == TIME_OUT and limit != recipe.cpu_seconds:
-            raise RuntimeError(f"{formula} ran out of {limit} s, unlike in the manifest")
-        file.write(answer.encode() + b"\n")
-        yield answer
+def _label(task: str, method: str, formula: str) -> str:
+    """In a worker: the label of a formula, or one of NO_LABEL."""
+    label = SOLVE[task](formula, method)
+    if label is None:
+        return UNSATISFIABLE if task == "ltl" else classify(formula)
+    return label
 
 
 def _divide(recipe: Recipe, pairs: list[Pair]) -> dict[str, list[Pair]]:

@@ -5,7 +5,7 @@ Experiment with Limited Dataset" and "Experimental Setup".
 
     ltl35                   LTLRandom35: 5 APs, sizes 1 to 35, of each size from 10 on as many
     ltl35-10ap              the same with 10 APs, without the quota
-    ltl-limited             a tenth of ltl35's training split
+    ltl-limited             a tenth of ltl35's training split; at paper scale a recipe of its own
     ltl-perturbed           ltl35 with APs renamed in the order of the trace
     ltl-generalization      at most 100 formulas for each AP count 1 to 10 and length 1 to 50
     ltl-alpha-covariance    1000 formulas for each AP count 3 to 10
@@ -18,17 +18,17 @@ one.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from itekit.alpha import canonical_renaming, tokens_of
-from itekit.files import resolve_scale, typed
+from itekit.files import rebuild, resolve_scale
 from itekit.logic.formulas import LANGUAGES, join, split
 from itekit.vocabulary import proposition_names
 
 Pair = tuple[str, str]
 SUFFIXES = (".txt", ".txt.xz")
 PLAIN = re.compile(r"\w[\w.-]{,99}")  # what the name of a file may be
-OLD = ("format", "round")  # settings of older manifests, which decide nothing
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Stratum:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that decides a set, up to which formulas run out of time."""
+    """Everything that decides a set, except which formulas run out of time."""
 
     name: str
     scale: str
@@ -89,8 +89,8 @@ class Recipe:
 def perturb(
     source: Sequence[str], label: Sequence[str], names: Sequence[str]
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """Rename a pair so that the label's APs appear in the order of `names` (ValueError if one
-    stands twice); APs that only the source has get the names that are left, by first appearance.
+    """Rename a pair so that the label's APs appear in the order of `names`, without duplicates;
+    APs that only the source has get the remaining names, by first appearance.
 
     A pair is two token sequences (strings, lists, tuples), or a formula and a trace or assignment.
     """
@@ -141,13 +141,9 @@ class Derivation:
 
 def from_json(value: dict) -> Recipe | Derivation:
     """Rebuild what `dataclasses.asdict` took apart; ValueError names a wrong setting."""
-    kind = Recipe
-    if isinstance(value, dict):
-        value = {key: one for key, one in value.items() if key not in OLD}
-        if isinstance(source := value.get("source"), dict):
-            kind, value = Derivation, value | {"source": asdict(from_json(source))}
+    is_derivation = isinstance(value, dict) and "source" in value
     try:
-        return typed(kind, value)
+        return rebuild(Derivation if is_derivation else Recipe, value)
     except ValueError as error:
         raise ValueError(f"not a recipe: {error}") from error
 
@@ -157,25 +153,47 @@ def folder_name(recipe: Recipe | Derivation) -> str:
     return f"{recipe.name}-{recipe.scale}" + (f"-s{recipe.seed}" if recipe.seed else "")
 
 
-# At lab size the share of smaller formulas is what there is: nearly all, as in the paper's sets.
-_RANDOM35 = {  # formulas, APs, largest size, first size of the quota, share of smaller formulas
-    ("ltl", "smoke"): (200, 3, 12, 6, 0.112),
-    ("ltl", "lab"): (100_000, 3, 20, 8, 0.098),
-    ("ltl", "paper"): (1_000_000, 5, 35, 10, 0.112),
-    ("propositional", "smoke"): (200, 3, 12, 6, 0.095),
-    ("propositional", "lab"): (100_000, 3, 20, 8, 0.042),
-    ("propositional", "paper"): (1_000_000, 5, 35, 12, 0.095),
+class Size(NamedTuple):
+    """How large a set is."""
+
+    count: int  # formulas: in all, for each cell of a grid, or for each number of propositions
+    propositions: int  # at most
+    high: int  # tokens of the largest formulas
+    full_from: int = 0  # from this size on, there are as many formulas of each size
+    smaller: float = 0.0  # the share of smaller formulas; at lab size nearly all that exist
+
+
+_SIZES = {
+    "ltl35": {
+        "smoke": Size(200, 3, 12, full_from=6, smaller=0.112),
+        "lab": Size(100_000, 3, 20, full_from=8, smaller=0.098),
+        "paper": Size(1_000_000, 5, 35, full_from=10, smaller=0.112),
+    },
+    "prop35": {
+        "smoke": Size(200, 3, 12, full_from=6, smaller=0.095),
+        "lab": Size(100_000, 3, 20, full_from=8, smaller=0.042),
+        "paper": Size(1_000_000, 5, 35, full_from=12, smaller=0.095),
+    },
+    "35-10ap": {
+        "smoke": Size(100, 5, 12),
+        "lab": Size(50_000, 6, 20),
+        "paper": Size(1_000_000, 10, 35),
+    },
+    "-generalization": {
+        "smoke": Size(3, 3, 8),
+        "lab": Size(20, 6, 25),
+        "paper": Size(100, 10, 50),
+    },
+    "-alpha-covariance": {
+        "smoke": Size(5, 4, 15),
+        "lab": Size(100, 6, 25),
+        "paper": Size(1000, 10, 50),
+    },
+    "-patterns": {"smoke": Size(0, 5, 12), "lab": Size(0, 6, 50), "paper": Size(0, 10, 50)},
 }
-_OTHERS = {  # formulas (in a cell of the grid; for each AP count from 3 on), APs, largest size
-    "35-10ap": {"smoke": (100, 5, 12), "lab": (50_000, 6, 20), "paper": (1_000_000, 10, 35)},
-    "-generalization": {"smoke": (3, 3, 8), "lab": (20, 6, 25), "paper": (100, 10, 50)},
-    "-alpha-covariance": {"smoke": (5, 4, 15), "lab": (100, 6, 25), "paper": (1000, 10, 50)},
-    "-patterns": {"smoke": (0, 5, 12), "lab": (0, 6, 50), "paper": (0, 10, 50)},
-}
-_KINDS = ("35", "35-10ap", "-limited", "-perturbed", "-generalization", "-alpha-covariance")
 _TASKS = {"ltl": "ltl", "prop": "propositional"}
-_SETS = {prefix + kind: (prefix, kind) for prefix in _TASKS for kind in _KINDS}
-_SETS["ltl-patterns"] = ("ltl", "-patterns")
+_KINDS = ("35", "35-10ap", "-limited", "-perturbed", "-generalization", "-alpha-covariance")
+NAMES = (*(prefix + kind for prefix in _TASKS for kind in _KINDS), "ltl-patterns")
 _PATTERNS = {  # collection: formulas in it
     "Dwyer et al. 1998": 55,
     "Etessami and Holzmann 2000": 12,
@@ -183,7 +201,6 @@ _PATTERNS = {  # collection: formulas in it
     "Holeček et al. 2004": 55,
     "Pelánek 2007": 20,
 }
-NAMES = tuple(_SETS)
 # task -> lengths for each AP below which formulas with all APs are found sooner among 4 times as
 # many APs, and among twice as many (measured for 5, 6 and 10 APs; see `random_formulas`)
 _ALPHABETS = {"ltl": (3.5, 6), "propositional": (3, 4)}
@@ -203,34 +220,53 @@ def preset(name: str, scale: str | None = None, seed: int = 0) -> Recipe | Deriv
     scale = resolve_scale(scale)
     whole, _, count = name.partition("-sample")
     if whole in ("ltl35", "prop35") and re.fullmatch("[1-9][0-9]{,8}", count):
-        whole, count = preset(whole, scale, seed), int(count)
-        (stratum,) = whole.strata
-        cap = count // (stratum.high - stratum.full_from + 1)
-        limits = {"low": stratum.full_from, "count": count, "cap": cap, "tries": 1000 * count}
-        made = {"name": name, "method": "fast", "suffix": ".txt"}
-        return replace(whole, strata=(replace(stratum, **limits),), **made)
-    if name not in _SETS:
+        return _sample(name, preset(whole, scale, seed), int(count))
+    if name not in NAMES:
         raise ValueError(f"unknown set {name!r}: expected one of {', '.join(NAMES)}")
-    prefix, kind = _SETS[name]
-    if kind in ("-limited", "-perturbed"):
+    prefix = "prop" if name.startswith("prop") else "ltl"
+    kind, task = name.removeprefix(prefix), _TASKS[prefix]
+    short = kind == "-limited" and scale == "paper"  # instead of a part of a million formulas
+    if kind == "-perturbed" or (kind == "-limited" and not short):
         return Derivation(name, kind[1:], preset(f"{prefix}35", scale, seed))
-    made = {"seed": seed, "suffix": ".txt" if scale == "smoke" else ".txt.xz"}
-    if kind == "35-10ap":
-        made["sorted_names"] = True
-    elif kind != "35":
-        made["splits"] = (("test", 100),)
-    task, method = _TASKS[prefix], "default" if name == "ltl35" else "fast"
-    return Recipe(name, scale, task, method, tuple(_strata(kind, task, scale)), **made)
+    if kind == "35" or short:
+        size = _SIZES[f"{prefix}35"][scale]
+        size = size._replace(count=size.count // 10) if short else size
+        strata = (_balanced(size, task),)
+    else:
+        strata = tuple(_strata(kind, _SIZES[kind][scale], task))
+    return Recipe(
+        name,
+        scale,
+        task,
+        "default" if name in ("ltl35", "ltl-limited") else "fast",
+        strata,
+        Recipe.splits if kind in ("35", "35-10ap", "-limited") else (("test", 100),),
+        sorted_names=kind == "35-10ap",
+        suffix=".txt" if scale == "smoke" or short else ".txt.xz",
+        seed=seed,
+    )
 
 
-def _strata(kind: str, task: str, scale: str) -> Iterator[Stratum]:
-    if kind == "35":
-        count, aps, high, first, share = _RANDOM35[task, scale]
-        limits = {"cap": quota(count, share, first, high), "full_from": first}
-        largest = high + (2 if task == "propositional" else 0)
-        yield Stratum(aps, 1, high, count, 1000 * count, **limits, largest_tree=largest)
-        return
-    count, most, high = _OTHERS[kind][scale]
+def _sample(name: str, whole: Recipe, count: int) -> Recipe:
+    """A small set of a recipe with a quota: `count` formulas, all of the quota's sizes."""
+    (stratum,) = whole.strata
+    cap = count // (stratum.high - stratum.full_from + 1)
+    stratum = replace(stratum, low=stratum.full_from, count=count, cap=cap, tries=1000 * count)
+    return replace(whole, name=name, method="fast", suffix=".txt", strata=(stratum,))
+
+
+def _balanced(size: Size, task: str) -> Stratum:
+    """Formulas with a quota for each size."""
+    count, propositions, high, first, smaller = size
+    cap = quota(count, smaller, first, high)
+    largest = high + (2 if task == "propositional" else 0)
+    limits = {"cap": cap, "full_from": first, "largest_tree": largest}
+    return Stratum(propositions, 1, high, count, 1000 * count, **limits)
+
+
+def _strata(kind: str, size: Size, task: str) -> Iterator[Stratum]:
+    """The strata of sets without a quota."""
+    count, most, high, *_ = size
     if kind == "35-10ap":
         yield Stratum(most, 1, high, count, 100 * count)
     elif kind == "-patterns":
