@@ -113,8 +113,8 @@ def test_verdicts_are_read_from_a_notebook(tmp_path, monkeypatch, capsys):
 def test_ones_own_problems_are_labelled_checked_and_trained_on(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     space = {"__name__": "guide"}
-    assert ".run()" in PYTHON[2]
-    exec(PYTHON[2].replace(".run()", ".run(until=5, progress=False)"), space)
+    assert ".run()" in PYTHON[-1]
+    exec(PYTHON[-1].replace(".run()", ".run(until=5, progress=False)"), space)
     assert len(space["pairs"]) == len(space["formulas"])
     assert set(check_all(check, space["pairs"])) == {"correct"}
     assert (tmp_path / "runs" / "mine" / "checkpoint.safetensors").exists()
