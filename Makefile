@@ -37,7 +37,7 @@ LESSONS := $(wildcard notebooks/*.ipynb notebooks/appendix/*.ipynb)
 NOTEBOOKS ?= $(LESSONS) $(wildcard notebooks/solutions/*.ipynb)
 BENCHMARKS := $(sort $(wildcard tests/benchmarks/bench_*.py))
 WORKERS ?= 2
-STUDENT ?= reports/student
+STUDENT ?= handout
 LAB_OPTIONS ?=
 
 .PHONY: run test test-browser lab site slides bench llm doctor refresh student setup clean distclean
@@ -114,10 +114,7 @@ refresh: $(READY)
 student: $(READY)
 	@test ! -e "$(STUDENT)" || { echo "$(STUDENT) is there: name another folder," \
 		"make student STUDENT=FOLDER"; exit 1; }
-	$(BIN)/python -m jupyter nbconvert --config docs/jupyter_config.py \
-		--to notebook --output-dir "$(STUDENT)" \
-		--ClearOutputPreprocessor.enabled=True --TagRemovePreprocessor.enabled=True \
-		--TagRemovePreprocessor.remove_cell_tags=solution $(LESSONS)
+	$(BIN)/python docs/handout.py "$(STUDENT)"
 
 clean:
 	rm -rf reports build .pytest_cache .ruff_cache .hypothesis

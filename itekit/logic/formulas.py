@@ -87,11 +87,11 @@ PROPOSITIONAL = _language("10!&|=^", "10!&|=^")
 STEPS = _language("10!&|>=^", "10!&")  # what a step of a trace may be: no temporal operators
 LANGUAGES = {"ltl": LTL, "propositional": PROPOSITIONAL}  # of the two tasks
 ARITY = {operator.token: operator.arity for operator in LTL.operators}  # of both logics
-_CHANGE = {token: arity - 1 for token, arity in ARITY.items()}  # of how many formulas are missing
+_CHANGE = {token: arity - 1 for token, arity in ARITY.items()}  # in the number of missing formulas
 
 
 def fold(tokens: Sequence[str], combine: Callable) -> Any:
-    """What `combine(token, *operands)` makes of a formula's tokens, from the leaves up."""
+    """Apply `combine(token, *operands)` to a formula's tokens, from the leaves up."""
     stack: list = []
     push, pop, arity = stack.append, stack.pop, ARITY.get
     for token in reversed(tokens):
@@ -105,7 +105,7 @@ def fold(tokens: Sequence[str], combine: Callable) -> Any:
 
 @lru_cache(maxsize=4096)
 def is_name(text: str) -> bool:
-    """Whether an atomic proposition can be called so (`NAME`)."""
+    """Whether the text is a valid name of an atomic proposition (`NAME`)."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -206,7 +206,7 @@ class Formula:
         return from_tokens([new.get(token, token) for token in self.tokens()])
 
     def core(self) -> "Formula":
-        """The same in true, false, AP, not, and, next, until; ValueError where it is too large."""
+        """The same with true, false, AP, not, and, next, until; ValueError if it is too large."""
         return fold(self.tokens(), lambda t, *f: _CORE[t](*f) if t in _CORE else _node(t, *f))
 
     def __str__(self) -> str:
@@ -266,7 +266,7 @@ def split(text: Text) -> Sequence[str]:
 
 
 def join(tokens: Text) -> str:
-    """Text as it is; tokens one character each, or with blanks if one of them is longer."""
+    """Prefix text of tokens: without blanks if each is one character, else with blanks."""
     text = "".join(tokens)
     if len(text) == len(tokens):
         return text
@@ -283,7 +283,7 @@ def positions(text: str, start: int, stop: int) -> list[tuple[str, int]]:
 def read_tokens(text: Text, language: Language, propositions: Names = None) -> Sequence[str]:
     """The prefix tokens of one formula, checked (FormulaError); no tree is built.
 
-    ALIASES are read where the text is no formula otherwise: `xorab` is `^ab`, and `&&xor` a
+    ALIASES are read only if the text is no formula without them: `xorab` is `^ab`, and `&&xor` a
     conjunction of x, o and r.
     """
     tokens = split(text)
@@ -314,8 +314,8 @@ def is_formula(tokens: Sequence[str], language: Language, propositions: Names) -
 def fault(
     text: str, start: int, stop: int, language: Language, propositions: Names
 ) -> FormulaError:
-    """What is wrong with a part of a text that is no formula, read from left to right."""
-    wanted = [""]  # for each formula that has to come: the operator that it is for
+    """The first error, from left to right, in a part of a text that is not a formula."""
+    wanted = [""]  # for each missing formula, the operator that needs it
     for token, position in positions(text, start, stop):
         if not wanted:
             return FormulaError(text, position, quoted(token), "the end: the formula is complete")
