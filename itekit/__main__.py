@@ -34,15 +34,16 @@ def run(arguments) -> int:
 
 def train(arguments) -> int:
     """Train an experiment, or resume it; on request copy the finished run to data/."""
-    from itekit.experiments import experiment
+    from itekit.names import experiment, run_name
     from itekit.results import RUNS, publish, trainer
 
     device = _device(arguments)
-    made = experiment(arguments.name, arguments.scale, arguments.seed, **dict(arguments.changes))
-    directory = Path(arguments.directory or RUNS / made.run)
-    trainer(made, directory, device, arguments.precision, arguments.compile).run()
+    named = arguments.name, arguments.scale, arguments.seed
+    settings = experiment(*named, **dict(arguments.changes))
+    directory = Path(arguments.directory or RUNS / run_name(settings))
+    trainer(settings, directory, device, arguments.precision, arguments.compile).run()
     print(f"run       {directory}")
-    for path in publish(made, directory) if arguments.publish else []:
+    for path in publish(settings, directory) if arguments.publish else []:
         print(f"published {path}")
     return 0
 
@@ -54,17 +55,17 @@ def evaluate(arguments) -> int:
     million renamed ones. An evaluation that was interrupted goes on after the last part that was
     done; alpha-covariance is a part for each number of propositions.
     """
-    from itekit.results import RESULTS, RUNS, evaluate, our_rate, run_line, save_result
+    from itekit.names import result_name
+    from itekit.results import RESULTS, RUNS, evaluate, save_result
 
     network = _network(arguments)
     if arguments.rope_base is not None:
         network = network.with_rope_base(arguments.rope_base)
-    result = evaluate(network, keep=RUNS / network.experiment.slug)
+    result = evaluate(network, folder=RUNS / result_name(network.experiment))
     path = save_result(result, arguments.directory or RESULTS)
-    print(run_line(result))
-    if "test" in result["result"]:
-        rates = (our_rate(result, column) for column in ("correct", "heatmap-mean-correct"))
-        print("correct: {:.1%} of the test problems, {:.1%} over the grid".format(*rates))
+    figures = result["result"].get("test", result["result"])
+    rates = [f"{key} {value:.4f}" for key, value in figures.items() if isinstance(value, float)]
+    print(", ".join(rates))
     print(f"result    {path}")
     return 0
 
@@ -78,7 +79,7 @@ def generate(arguments) -> int:
     make, what = regenerate, arguments.from_manifest
     if not what:
         make, what = generate, preset(arguments.name, arguments.scale, arguments.seed)
-    options = {"workers": arguments.workers, "progress": "text"}
+    options = {"workers": arguments.workers, "progress": True}
     with cluster(arguments.dask) if arguments.dask else nullcontext() as client:
         print(summary(make(what, arguments.output, client=client, **options)))
     return 0
@@ -102,18 +103,19 @@ def _device(arguments) -> str:
 
 def _network(arguments):
     """The network that a command is about: a given checkpoint, the own run, or the shipped one."""
-    from itekit.doctor import CHECKERS, need
-    from itekit.experiments import experiment
+    from itekit.doctor import need
+    from itekit.names import experiment, run_name
     from itekit.results import RUNS, load_network
     from itekit.training import FINISHED, Network
 
     device = _device(arguments)
-    named, changes = (arguments.name, arguments.scale, arguments.seed), dict(arguments.changes)
-    made = experiment(*named, **changes)
-    need(*CHECKERS.get(made.task, ()))  # before hours of answers, not after them
-    own = RUNS / made.run / FINISHED
+    named = arguments.name, arguments.scale, arguments.seed
+    changes = dict(arguments.changes)
+    settings = experiment(*named, **changes)
+    need(*settings.task.needs)  # before hours of answers, not after them
+    own = RUNS / run_name(settings) / FINISHED
     if arguments.checkpoint or own.exists():
-        return Network.load(arguments.checkpoint or own, made).to(device)
+        return Network.load(arguments.checkpoint or own, settings).to(device)
     return load_network(*named, **changes).to(device)
 
 

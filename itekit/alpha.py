@@ -148,7 +148,7 @@ def renamed_among(
     return [_form(tokens, names) in forms for tokens in sequences]
 
 
-def like(tokens: Tokens, others: Sequence[str]) -> Tokens:
+def as_type_of(tokens: Tokens, others: Sequence[str]) -> Tokens:
     """`others` in the type of `tokens`: a string for a string, a tuple for all else."""
     return "".join(others) if isinstance(tokens, str) else tuple(others)
 

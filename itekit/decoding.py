@@ -11,6 +11,7 @@ H heads, V vocabulary.
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 import numpy as np
 import torch
@@ -18,17 +19,18 @@ from torch import Tensor
 from torch.nn import functional as F
 from tqdm.auto import tqdm
 
-from itekit.alpha import Renaming, Tokens, canonical_renaming, like
-from itekit.data import Batch, Pair, encode_texts, problems
+from itekit.alpha import Tokens, as_type_of
+from itekit.data import Batch
 from itekit.model import Past, Transformer
 from itekit.random_vectors import seeded
+from itekit.tasks.streams import Pair, encode_texts
+from itekit.tasks.task import TEST_SEED
 from itekit.vocabulary import Vocabulary
 
 END, START = Vocabulary.end_id, Vocabulary.start_id
 UNFINISHED = 0.875  # finished rows leave the batch once no larger share of it is unfinished
 LOOK_EVERY = 1, 16  # (CPU, GPU): steps between looks at what has finished
 DECODED = 2**13, 2**19  # (CPU, GPU): formulas × beams × length decoded at once
-TEST_SEED = 1_000_003  # of the draws of U at evaluation
 
 
 class _Steps:
@@ -48,15 +50,15 @@ class _Steps:
         return self.model.predict(self.U, tokens[:, None], self.encoded, self.past)[:, 0]
 
     def leave(self, going: Tensor, position: int) -> Tensor | None:
-        """The places of those that go on, if the others should leave the batch now; else None."""
+        """Indices of unfinished rows if the batch should shrink now, else None."""
         if (position + 1) % self.look_every or going.sum() > UNFINISHED * len(going):
             return None
         return going.nonzero()[:, 0]
 
     def select(self, rows: Tensor, sources: Tensor | None = None) -> None:
-        """Row i goes on as row rows[i] did, with some of the sources (None: all)."""
-        self.encoded, kept = self.encoded.select(rows, sources)
-        self.past.select(kept)
+        """Reorder the cache: row i continues row rows[i]; keep only `sources` (None: all)."""
+        self.encoded, past_rows = self.encoded.select(rows, sources)
+        self.past.select(past_rows)
 
 
 @torch.inference_mode()
@@ -192,31 +194,19 @@ def _beam(steps: _Steps, size: int, scale: float = 1.0, published: bool = False)
     return answers, answer_scores
 
 
-def copy_strings(network, U: Tensor, batch: Batch) -> Tensor:
-    """Copies of a batch's sources by the experiment's search: int64 [N, limit].
-
-    Paper, appendix "Copying Task Experiments": greedy decoding. The limit is twice the longest
-    source; for the search of its published code twice `grid.maximum`, and their end.
-    """
-    experiment, source = network.experiment, batch.source.to(U.device)
-    if experiment.search == "published":
-        return published_search(network.model, U, source, 2 * experiment.grid.maximum + 1)
-    return greedy(network.model, U, source, 2 * (source.shape[1] - 1))
-
-
 class Solver:
-    """A network and an embedding matrix for a vocabulary: formulas in, answers out.
+    """A network and an embedding matrix for a vocabulary: problems in, answers out.
 
-    A formula is a string, whose characters are its tokens, or a tuple of tokens; the answer is of
+    A problem is a string, whose characters are its tokens, or a tuple of tokens; the answer is of
     the same kind. Paper, section "LTL Solving": beam search with 3 beams.
 
     Args:
         network: a `Network` in evaluation mode: maker of U (`matrix`), model and loss.
-        draw: number of the random draw of U.
-        vocabulary, beams: by default all that the network can read, and the experiment's.
+        draw: number of the random draw of U; seed: of the draws.
+        vocabulary, beams: by default all that the network can read, and the task's.
         progress: show a bar.
         sample: draw answers by their probability with this seed, instead of searching the best; a
-            formula's answer does not depend on what else is asked.
+            problem's answer does not depend on what else is asked.
         scale: of the logits, for probabilities; by default 1 in a search, as the paper, and that of
             the loss in samples.
     """
@@ -230,89 +220,113 @@ class Solver:
         progress: bool = False,
         sample: int | None = None,
         scale: float | None = None,
+        seed: int = TEST_SEED,
     ):
         self.network, self.experiment, self.progress = network, network.experiment, progress
+        self.task = self.experiment.task
         self.vocabulary = vocabulary or self.experiment.readable_vocabulary
-        self.beams = self.experiment.beam if beams is None else beams
-        self.draw = draw
+        self.beams = self.task.beam if beams is None else beams
+        self.draw, self.sample = draw, sample
         if self.beams < 1 or not (scale is None or 0 < scale < math.inf):
             asked = f"{self.beams} beams, scale {scale}"
             raise ValueError(f"expected a beam, and a scale above 0, found {asked}")
-        self.sample, self.scale = sample, scale or 1.0
+        self.scale = scale or 1.0
         if sample is not None:
-            self.beams, self.scale = 1, scale or network.loss.scale or 1.0
-        self.U = network.matrix(self.vocabulary, seeded(TEST_SEED, draw))
+            self.beams = 1
+            self.scale = scale or getattr(network.loss, "scale", None) or 1.0
+        self.U = network.matrix(self.vocabulary, seeded(seed, draw))
 
-    def can_read(self, formula: Tokens) -> bool:
+    def check_readable(self, problem: Tokens) -> None:
+        """ValueError that names a token without an embedding, or a tree too deep for positions."""
+        tokens, model = self.vocabulary.encode(problem), self.network.model
+        if model.config.tree_positions and len(tokens) > model.deepest:
+            model.tree_paths(torch.tensor([tokens], device=self.U.device))
+
+    def can_read(self, problem: Tokens) -> bool:
         """Whether the network has an embedding for every token, and a position for it."""
-        model = self.network.model
         try:
-            tokens = self.vocabulary.encode(formula)
-            if model.config.tree_positions and len(tokens) > model.deepest:
-                model.tree_paths(torch.tensor([tokens], device=self.U.device))
-        except ValueError:  # an unknown token, or a tree that is too deep
+            self.check_readable(problem)
+        except ValueError:
             return False
         return True
 
-    def answers(self, formulas: Sequence[Tokens]) -> list[Tokens]:
-        """The best answer to each formula; empty where the network cannot read it.
+    def answers(self, problems: Sequence[Tokens], skip: bool = False) -> list[Tokens]:
+        """The best answer to each problem.
 
-        Give all formulas at once: one at a time they take 8 to 12 times as long.
+        Give all problems at once: one at a time they take 8 to 12 times as long. ValueError says
+        why one cannot be read; with `skip`, its answer is empty.
         """
-        beams = zip(formulas, self.beam_answers(formulas), strict=True)
-        return [answers[0] if answers else like(formula, ()) for formula, answers in beams]
+        if not skip:
+            for problem in problems:
+                self.check_readable(problem)
+        beams = zip(problems, self.beam_answers(problems), strict=True)
+        return [answers[0] if answers else as_type_of(problem, ()) for problem, answers in beams]
 
-    def beam_answers(self, formulas: Sequence[Tokens]) -> list[list[Tokens]]:
-        """The answers of all beams to each formula, best first; none where it cannot be read.
+    def beam_answers(self, problems: Sequence[Tokens]) -> list[list[Tokens]]:
+        """The answers of all beams to each problem, best first; none where it cannot be read.
 
-        Each different formula, for a canonical experiment after renaming, is decoded once.
+        Each different problem, for a canonical task after renaming, is decoded once.
         """
-        names, undo = self.vocabulary.interchangeable[0], {}
-        for formula in dict.fromkeys(filter(self.can_read, formulas)):
-            renaming = Renaming.identity
-            if self.experiment.canonical:
-                renaming = canonical_renaming(formula, names, names)
-            undo[formula] = renaming(formula), renaming.inverse()
-        distinct = sorted(dict.fromkeys(source for source, _ in undo.values()), key=len)
-        solved = dict(zip(distinct, self._decode(distinct), strict=True))
-        answers = {f: [back(a) for a in solved[source]] for f, (source, back) in undo.items()}
-        return [answers.get(formula, []) for formula in formulas]
+        names = self.vocabulary.interchangeable[0]
+        renamed = {}
+        for problem in dict.fromkeys(filter(self.can_read, problems)):
+            renaming = self.task.renaming(problem, names)
+            renamed[problem] = renaming(problem), renaming.inverse()
+        solved = self._decode({source for source, _ in renamed.values()})
+        answers = {p: [undo(a) for a in solved[source]] for p, (source, undo) in renamed.items()}
+        return [answers.get(problem, []) for problem in problems]
 
-    def _decode(self, formulas: list[Tokens]) -> list[list[Tokens]]:
-        """The answers of all beams to different formulas in order of length."""
-        answers, at_once = [], DECODED[self.U.device.type != "cpu"]
-        with tqdm(total=len(formulas), disable=not self.progress, unit="formula") as bar:
-            while len(answers) < len(formulas):
-                longest = len(formulas[min(len(answers) + 255, len(formulas) - 1)]) + 1
-                size = max(1, at_once // (longest * self.beams))
-                part = formulas[len(answers) : len(answers) + size]
-                source = encode_texts(part, self.vocabulary)
-                given = self.network.model, self.U, source.to(self.U.device), self.experiment.limit
-                if self.beams == 1:
-                    tokens = greedy(*given, self.chances(source, given[-1]), self.scale)[:, None]
-                else:
-                    tokens = beam(*given, self.beams, self.scale)[0]
-                for formula, rows in zip(part, tokens.tolist(), strict=True):
-                    beams = [self.vocabulary.decode(i for i in row if i > END) for row in rows]
-                    answers.append([like(formula, b) for n, b in enumerate(beams) if b or not n])
-                bar.update(len(part))
+    def _decode(self, problems: set[Tokens]) -> dict[Tokens, list[Tokens]]:
+        """The answers of all beams to each problem, those of like lengths decoded together."""
+
+        def alike(problem: Tokens) -> tuple[int, int]:  # what one call of a search has one of
+            names = self.task.names_of(problem) if self.experiment.embedding.maker.extends else None
+            return self.task.longest(len(problem)), names or 0
+
+        answers = {}
+        at_once = DECODED[self.U.device.type != "cpu"] // self.beams
+        ordered = sorted(problems, key=lambda problem: (alike(problem), len(problem), problem))
+        hidden = None if self.progress else True  # None: where there is no terminal or notebook
+        with tqdm(total=len(ordered), disable=hidden, unit="problem") as bar:
+            for (limit, names), group in groupby(ordered, alike):
+                group = list(group)
+                U = self.U[: self.vocabulary.learned_count + names] if names else self.U
+                while group:
+                    longest = len(group[min(255, len(group) - 1)]) + 1
+                    size = max(1, at_once // longest)
+                    part, group = group[:size], group[size:]
+                    beams = self._search(U, encode_texts(part, self.vocabulary), limit)
+                    for problem, rows in zip(part, beams.tolist(), strict=True):
+                        texts = [self.vocabulary.decode(i for i in row if i > END) for row in rows]
+                        texts = [text for n, text in enumerate(texts) if text or n == 0]
+                        answers[problem] = [as_type_of(problem, text) for text in texts]
+                    bar.update(len(part))
         return answers
 
-    def chances(self, source: Tensor, limit: int) -> Tensor | None:
-        """What draws the tokens of samples, [B, limit]: by the seed and the formula alone."""
-        if self.sample is None:
-            return None
-        streams = [[i for i in row if i] for row in source.tolist()]
-        draws = [seeded(TEST_SEED, self.sample, *stream) for stream in streams]
+    def _search(self, U: Tensor, sources: np.ndarray, limit: int) -> Tensor:
+        """The answers of all beams to sources [B, S]: int64 [B, K, limit]."""
+        source = torch.from_numpy(sources).to(U.device)
+        model = self.network.model
+        if self.sample is not None:
+            chances = self._chances(sources, limit)
+            return greedy(model, U, source, limit, chances, self.scale)[:, None]
+        if self.task.published:
+            return published_search(model, U, source, limit)[:, None]
+        if self.beams == 1:
+            return greedy(model, U, source, limit)[:, None]
+        return beam(model, U, source, limit, self.beams, self.scale)[0]
+
+    def _chances(self, sources: np.ndarray, limit: int) -> Tensor:
+        """Uniform numbers for sampling [B, limit], seeded by the sample and the problem."""
+        rows = [[i for i in row if i] for row in sources.tolist()]
+        draws = [seeded(TEST_SEED, self.sample, *row) for row in rows]
         chances = [torch.rand(limit, generator=draw, dtype=torch.float64) for draw in draws]
         return torch.stack(chances).to(self.U.device)
 
     def loss(self, pairs: Sequence[Pair]) -> float:
         """Mean cross-entropy of the unscaled logits on the labels of problems, for one draw."""
-        packed = problems(self.experiment, pairs, self.vocabulary)
-        order = packed.source_lengths.argsort(kind="stable")
-        parts = np.array_split(order, range(128, len(order), 128))
-        return cross_entropy(self.network, self.U, map(packed.batch, parts))
+        packed = self.task.pack(pairs, self.vocabulary)
+        return cross_entropy(self.network, self.U, map(Batch.of, packed.by_length(128)))
 
 
 @torch.no_grad()

@@ -29,7 +29,6 @@ EXTRAS = {  # of the package, and what its modules import of each
     "cluster": "distributed",
     "test": "nbval pytest",
 }
-CHECKERS = {"ltl": ["spot"], "propositional": ["aiger", "aiger_sat"]}  # they judge answers
 CHECKOUT = os.path.exists(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../Makefile"))
 REINSTALL = "python -m pip install 'itekit[logic,notebooks]'"
 BUILD = "the build of torch for it, https://pytorch.org/get-started"

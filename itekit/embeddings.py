@@ -13,16 +13,23 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from itekit.random_vectors import random_vectors, sampling_set_size
+from itekit.random_vectors import (
+    check_set_size,
+    fewest_dimensions,
+    random_vectors,
+    sampling_set_size,
+)
 from itekit.vocabulary import Vocabulary
 
 
-def check_vocabulary(vocabulary: Vocabulary, learned_count: int, classes: int) -> None:
-    """Only the sizes of the classes may differ from those at construction."""
-    found = vocabulary.learned_count, len(vocabulary.class_sizes)
-    if found != (learned_count, classes):
-        made = f"{learned_count} non-interchangeable tokens and {classes} interchangeable classes"
-        raise ValueError("this embedding was made for {}, found {} and {}".format(made, *found))
+def check_vocabulary(vocabulary: Vocabulary, training: Vocabulary) -> None:
+    """ValueError unless a vocabulary differs from that of training in the size of classes alone."""
+    if vocabulary.fixed != training.fixed:
+        expected, found = (" ".join(v.fixed) or "none" for v in (training, vocabulary))
+        raise ValueError(f"expected the fixed tokens of training, {expected}; found {found}")
+    if len(vocabulary.class_sizes) != (classes := len(training.class_sizes)):
+        found = len(vocabulary.class_sizes)
+        raise ValueError(f"expected {classes} classes of interchangeable tokens, found {found}")
 
 
 def send(x: Tensor, device: torch.device | str) -> Tensor:
@@ -37,7 +44,8 @@ class DualPartEmbedding(nn.Module):
 
     Row i of U is f_fn([f_bn(L_i), 0]) for a non-interchangeable token and
     f_fn([f_bn(α), f_bn(β_i)]) for an interchangeable one, with α learned once for each class of
-    interchangeable tokens and β_i drawn anew at each call, unique within its class.
+    interchangeable tokens and β_i drawn anew at each call, unique within its class. For another β,
+    write a subclass with its own `draw`.
 
     Args:
         vocabulary: gives n and the number of classes; the sizes of the classes do not matter.
@@ -46,6 +54,17 @@ class DualPartEmbedding(nn.Module):
         f_bn: block normalisation, of the learned and of the random part by itself.
         f_fn: full normalisation, of each row (and, in the model, of the features that meet U).
     """
+
+    extends = True  # U can be made for names that training did not have
+    random = True  # U differs from draw to draw at evaluation
+    resamples = True  # training draws at each call, so it can draw for each sequence
+    transformer = None  # the class of the model that reads U; None: `model.Transformer`
+
+    @classmethod
+    def build(cls, config: "EmbeddingConfig", training: Vocabulary, test: Vocabulary, d_model: int):
+        """From the settings of an experiment."""
+        width = config.width(test)
+        return cls(training, d_model, width, config.method, config.f_bn, config.f_fn)
 
     def __init__(
         self, vocabulary: Vocabulary, d_model: int, d_beta: int, method: str, f_bn=True, f_fn=True
@@ -56,10 +75,15 @@ class DualPartEmbedding(nn.Module):
         sampling_set_size(method, d_beta)  # checks the method
         if not vocabulary.class_sizes:
             raise ValueError("a dual-part embedding needs a class of interchangeable tokens")
-        self.d_beta, self.method, self.f_bn, self.f_fn = d_beta, method, f_bn, f_fn
+        self.vocabulary, self.d_beta, self.method = vocabulary, d_beta, method
+        self.f_bn, self.f_fn = f_bn, f_fn
         d_alpha = d_model - d_beta
         self.learned = nn.Parameter(torch.randn(vocabulary.learned_count, d_alpha))
         self.shared = nn.Parameter(torch.randn(len(vocabulary.class_sizes), d_alpha))
+
+    def draw(self, count: int, generator: torch.Generator) -> Tensor:
+        """The random parts β of one class, [count, d_beta], all different."""
+        return random_vectors(self.method, count, self.d_beta, generator)
 
     def matrix(
         self, vocabulary: Vocabulary, generator: torch.Generator, count: int | None = None
@@ -67,13 +91,13 @@ class DualPartEmbedding(nn.Module):
         """U, [V, D], for the training vocabulary or an extension, with a fresh random part.
 
         The same state of `generator`, a CPU's, gives the same U on every device. With `count`:
-        [count, V, D], so many matrices that differ in the random part alone.
+        [count, V, D], matrices with the same learned part.
         SamplingSetTooSmallError: the sampling set has fewer vectors than a class has tokens.
         """
-        check_vocabulary(vocabulary, len(self.learned), len(self.shared))
+        check_vocabulary(vocabulary, self.vocabulary)
         learned, shared, sizes = self.learned, self.shared, vocabulary.class_sizes
         copies = 1 if count is None else count
-        drawn = [random_vectors(self.method, m, self.d_beta, generator) for m in sizes * copies]
+        drawn = [self.draw(m, generator) for m in sizes * copies]
         random = send(torch.cat(drawn), learned.device).to(learned).unflatten(0, (copies, -1))
         if self.f_bn:
             learned, shared, random = (normalize(x, dim=-1) for x in (learned, shared, random))
@@ -91,6 +115,14 @@ class LearnedEmbedding(nn.Module):
     Trained on data with all names of the test it is the full-vocabulary baseline.
     """
 
+    extends = random = resamples = False
+    transformer = None
+
+    @classmethod
+    def build(cls, config: "EmbeddingConfig", training: Vocabulary, test: Vocabulary, d_model: int):
+        """From the settings of an experiment."""
+        return cls(training, d_model, config.f_fn)
+
     def __init__(self, vocabulary: Vocabulary, d_model: int, f_fn: bool = True):
         super().__init__()
         self.vocabulary, self.f_fn = vocabulary, f_fn
@@ -98,6 +130,7 @@ class LearnedEmbedding(nn.Module):
 
     def matrix(self, vocabulary: Vocabulary, generator: torch.Generator | None = None) -> Tensor:
         """U, [V, D]; `generator` is not used. ValueError for a token without a learned row."""
+        check_vocabulary(vocabulary, self.vocabulary)
         if (found := len(vocabulary)) != (rows := len(self.learned)):
             why = f"there are rows for {rows} tokens, and the vocabulary has {found}"
             raise ValueError(f"learned embeddings cannot be extended: {why}")
@@ -112,50 +145,90 @@ class AlphaRenamingEmbedding(LearnedEmbedding):
     random; in evaluation mode rows go to tokens in order.
     """
 
-    def matrix(self, vocabulary: Vocabulary, generator: torch.Generator) -> Tensor:
-        """U, [V, D], for a vocabulary with at most as many interchangeable tokens as rows."""
-        known = self.vocabulary
-        check_vocabulary(vocabulary, known.learned_count, len(known.class_sizes))
-        rows = [torch.arange(known.learned_count)]
-        for index, wanted in enumerate(vocabulary.class_sizes):
-            ids = torch.tensor(known.class_ids(index))
-            if wanted > len(ids):
-                rows = f"learned rows for {len(ids)} interchangeable tokens"
-                raise ValueError(f"there are {rows}, and the vocabulary has {wanted}")
+    extends = resamples = True
+
+    @classmethod
+    def build(cls, config: "EmbeddingConfig", training: Vocabulary, test: Vocabulary, d_model: int):
+        """From the settings of an experiment: a row for each name of the test."""
+        return cls(test, d_model, config.f_fn)
+
+    def matrix(
+        self, vocabulary: Vocabulary, generator: torch.Generator, count: int | None = None
+    ) -> Tensor:
+        """U, [V, D], for a vocabulary with at most as many interchangeable tokens as rows.
+
+        With `count`: [count, V, D], each with a choice of its own.
+        """
+        check_vocabulary(vocabulary, self.vocabulary)
+        rows = torch.stack([self._rows(vocabulary, generator) for _ in range(count or 1)])
+        chosen = self.learned[send(rows, self.learned.device)]  # [count, V, D]
+        U = normalize(chosen, dim=-1) if self.f_fn else chosen
+        return U[0] if count is None else U
+
+    def _rows(self, vocabulary: Vocabulary, generator: torch.Generator) -> Tensor:
+        """The learned row of each token: int64 [V]."""
+        rows = [torch.arange(vocabulary.learned_count)]
+        for index, size in enumerate(vocabulary.class_sizes):
+            ids = torch.tensor(self.vocabulary.class_ids(index))
+            if size > len(ids):
+                known = f"learned rows for {len(ids)} interchangeable tokens"
+                raise ValueError(f"there are {known}, and the vocabulary has {size}")
             if self.training:
                 ids = ids[torch.randperm(len(ids), generator=generator)]
-            rows.append(ids[:wanted])
-        chosen = self.learned[send(torch.cat(rows), self.learned.device)]
-        return normalize(chosen, dim=-1) if self.f_fn else chosen
+            rows.append(ids[:size])
+        return torch.cat(rows)
 
 
-KINDS = ("dual_part", "learned", "alpha_renaming", "invariant")
+# The kinds of embeddings; add your own class, with `build`, `matrix` and the four class attributes.
+EMBEDDINGS: dict[str, type[nn.Module]] = {
+    "dual_part": DualPartEmbedding,
+    "learned": LearnedEmbedding,
+    "alpha_renaming": AlphaRenamingEmbedding,
+}
 
 
 @dataclass(frozen=True)
 class EmbeddingConfig:
-    """Which maker of U, one of `KINDS`; f_fn is for all, the other settings for dual_part alone."""
+    """Which maker of U; method, d_beta and f_bn are for the dual-part embedding alone.
+
+    Attributes:
+        kind: a key of EMBEDDINGS.
+        method: of the random part, one of `random_vectors.METHODS`.
+        d_beta: width of the random part; None: as few dimensions as the names of the test need.
+        f_bn: block normalisation.
+        f_fn: full normalisation, of rows and of the features that meet them: logits are cosines.
+        per_sample: training draws for each sequence of a batch, instead of once for the batch.
+    """
 
     kind: str = "dual_part"
     method: str = "hypercube_vertices"
-    d_beta: int = 6
+    d_beta: int | None = None
     f_bn: bool = True
     f_fn: bool = True
+    per_sample: bool = False
 
     def __post_init__(self):
-        if self.kind not in KINDS:
-            raise ValueError(f"unknown embedding {self.kind!r}: expected one of {', '.join(KINDS)}")
-        sampling_set_size(self.method, self.d_beta)  # checks both
+        if self.kind not in EMBEDDINGS:
+            known = ", ".join(EMBEDDINGS)
+            raise ValueError(f"unknown embedding {self.kind!r}: expected one of {known}")
+        if self.per_sample and not self.maker.resamples:
+            raise ValueError(f"per_sample: a {self.kind} embedding draws nothing")
+        size = sampling_set_size(self.method, 1 if self.d_beta is None else self.d_beta)
+        if self.d_beta is None and size is None:
+            raise ValueError(f"{self.method} has no smallest sampling set: give d_beta")
 
-    def build(self, training: Vocabulary, test: Vocabulary, d_model: int) -> nn.Module:
-        """The maker for a training vocabulary; only alpha-renaming needs to know the test one."""
-        if self.kind == "dual_part":
-            settings = self.d_beta, self.method, self.f_bn, self.f_fn
-            return DualPartEmbedding(training, d_model, *settings)
-        if self.kind == "alpha_renaming":
-            return AlphaRenamingEmbedding(test, d_model, self.f_fn)
-        if self.kind == "learned":
-            return LearnedEmbedding(training, d_model, self.f_fn)
-        from itekit.invariant import InvariantEmbedding  # streams, not vectors
+    @property
+    def maker(self) -> type[nn.Module]:
+        """The class of the embedding."""
+        return EMBEDDINGS[self.kind]
 
-        return InvariantEmbedding(training, d_model, self.f_fn)
+    def width(self, test: Vocabulary) -> int:
+        """d_beta, or the fewest dimensions whose sampling set has a vector for each test name."""
+        names = max(test.class_sizes, default=1)
+        return self.d_beta or fewest_dimensions(self.method, names)
+
+    def check_names(self, test: Vocabulary) -> None:
+        """SamplingSetTooSmallError where the sampling set has fewer vectors than the test names."""
+        if self.maker.random and self.d_beta:
+            names = max(test.class_sizes, default=1)
+            check_set_size(self.method, self.d_beta, names)

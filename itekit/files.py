@@ -46,7 +46,7 @@ class MissingError(FileNotFoundError):
     """What is neither shipped nor made yet; the message says the command that makes it."""
 
 
-def there(path: Path, command: str) -> Path:
+def require(path: Path, command: str) -> Path:
     """The path itself if the file is there; else MissingError with the command."""
     if not path.exists():
         make = f"python -m itekit {command}"
@@ -203,7 +203,9 @@ def typed(kind, value, name: str = ""):
 
 
 def _settings(kind, value, name: str):
-    """A dataclass or a TypedDict of a JSON object."""
+    """A dataclass or a TypedDict of a JSON object; one that is built already as it is."""
+    if dataclasses.is_dataclass(kind) and isinstance(value, kind):
+        return value
     if not isinstance(value, dict):
         raise ValueError(f"{name} needs its settings, found {repr(value)[:200]}")
     hints, needed = typing.get_type_hints(kind), getattr(kind, "__required_keys__", ())

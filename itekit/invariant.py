@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from itekit.embeddings import LearnedEmbedding, check_vocabulary, send
+from itekit.embeddings import EMBEDDINGS, LearnedEmbedding, check_vocabulary, send
 from itekit.model import (
     PAD,
     CrossAttention,
@@ -48,6 +48,8 @@ class InvariantEmbedding(LearnedEmbedding):
     is not about. ValueError for a vocabulary with several interchangeable classes.
     """
 
+    extends = True
+
     def __init__(self, vocabulary: Vocabulary, d_model: int, f_fn: bool = True):
         if len(vocabulary.class_sizes) != 1:
             found = len(vocabulary.class_sizes)
@@ -56,7 +58,7 @@ class InvariantEmbedding(LearnedEmbedding):
 
     def matrix(self, vocabulary: Vocabulary, generator: torch.Generator | None = None) -> Tensor:
         """U, [V + 1, D], the last row for placeholders; any number of interchangeable tokens."""
-        check_vocabulary(vocabulary, len(self.learned) - 2, 1)
+        check_vocabulary(vocabulary, self.vocabulary)
         fixed, actual, placeholder = self.learned.split([len(self.learned) - 2, 1, 1])
         U = torch.cat([fixed, actual.expand(sum(vocabulary.class_sizes), -1), placeholder])
         return normalize(U, dim=-1) if self.f_fn else U
@@ -179,17 +181,21 @@ class SymbolInvariantTransformer(Transformer):
     """A `Transformer` of streams: the same calls, with U [V + 1, D] of `InvariantEmbedding`.
 
     Args:
-        fixed: n; tokens from n on are symbols.
+        operands: one for each token that is not interchangeable, so that their number is n.
     """
 
     Layer = StreamLayer
 
-    def __init__(self, config: ModelConfig, operands=(), fixed: int = 3):
-        super().__init__(config, operands)
-        self.fixed = fixed
+    def __init__(self, config: ModelConfig, operands, f_fn: bool = True):
+        super().__init__(config, operands, f_fn)
+        self.fixed = len(operands)
 
-    def keep_apart(self) -> None:
-        """Let aggregated attention change nothing, or nearly, until training has taught it."""
+    def shapes(self, source: Tensor) -> tuple[Streams]:
+        """The streams, whose number decides the shapes."""
+        return (self.streams(source),)
+
+    def init_as_identity(self) -> None:
+        """Aggregated attention starts as nearly the identity."""
         for layer in (*self.encoder, *self.decoder):
             if layer.aggregated:
                 torch.nn.init.zeros_(layer.aggregated.output.weight)
@@ -206,7 +212,7 @@ class SymbolInvariantTransformer(Transformer):
         bias = padding_bias(source != PAD)[streams.owner]
         rotation = self.rotation(source, positions)
         x = self.embed(U, streams.read(source, len(U) - 1))
-        x, own = self.place(x, source[streams.owner], rotation)
+        x, own = self.add_positions(x, source[streams.owner], rotation)
         x, mixed = self.dropout(x), (streams, streams.shares(source))  # x: [M, S, D]
         for layer in self.encoder:
             x = layer(x, own, bias, mixed)
@@ -242,3 +248,7 @@ class SymbolInvariantTransformer(Transformer):
 
 def _beams(encoded: EncodedStreams, inputs: Tensor) -> Streams:
     return encoded.streams.beams(len(inputs) // encoded.streams.problems)
+
+
+InvariantEmbedding.transformer = SymbolInvariantTransformer
+EMBEDDINGS["invariant"] = InvariantEmbedding

@@ -27,9 +27,12 @@ def _mean_over_tokens(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 class CrossEntropy(nn.Module):
-    """Mean cross-entropy over the tokens that are not padding."""
+    """Mean cross-entropy over the tokens that are not padding; `classes` is not used."""
 
     scale = None  # what the log and samples read; the other losses have a number
+
+    def __init__(self, classes: int = 0):
+        super().__init__()
 
     def forward(self, logits: Tensor, targets: Tensor) -> Tensor:
         """logits: [..., V]; targets: [...], 0 for padding; returns a scalar."""
@@ -39,7 +42,9 @@ class CrossEntropy(nn.Module):
 class LearnedScale(nn.Module):
     """Cross-entropy of s × cosines; ln s is learned as a weight, from ln 10 on; s at most 100."""
 
-    def __init__(self):
+    cosines = True
+
+    def __init__(self, classes: int = 0):
         super().__init__()
         self.log_scale = nn.Parameter(torch.tensor(math.log(10.0)))
 
@@ -65,6 +70,8 @@ class AdaCos(nn.Module):
     the model, and starts at √2 ln(classes - 1), for the tokens of the training vocabulary.
     ValueError: fewer than 3 classes.
     """
+
+    cosines = True
 
     def __init__(self, classes: int):
         super().__init__()
@@ -93,8 +100,10 @@ class AdaCos(nn.Module):
         return _mean_over_tokens(self.scale * cosines, targets)
 
 
-def make_loss(name: str, classes: int) -> nn.Module:
-    """The loss that an experiment names, for the tokens of its training vocabulary."""
-    if name == "adacos":
-        return AdaCos(classes)
-    return LearnedScale() if name == "learned_scale" else CrossEntropy()
+# The losses: a class, made with the number of tokens of the training vocabulary. Add your own: a
+# module called with logits and targets; `cosines = True` if it needs f_fn, `scale` for the log.
+LOSSES: dict[str, type[nn.Module]] = {
+    "adacos": AdaCos,
+    "learned_scale": LearnedScale,
+    "cross_entropy": CrossEntropy,
+}

@@ -41,10 +41,9 @@ class ModelConfig:
     heads: int = 4
     d_ff: int = 64  # width of the feed-forward layers
     dropout: float = 0.1  # probability, after embedding, attention and feed-forward layers
-    normalize_features: bool = True  # f_fn on the features: logits are cosines (a loss scales them)
     rope_base: float = ROPE_BASE  # of the frequencies
     tree_positions: bool = False  # in the encoder, instead of RoPE
-    aggregation: str = ""  # of `itekit.invariant` alone: in the "encoder" or "both"
+    aggregation: str = "encoder"  # of `itekit.invariant` alone: in the "encoder" or "both"
 
     def __post_init__(self):
         for name in ("d_model", "layers", "heads", "d_ff"):
@@ -52,7 +51,7 @@ class ModelConfig:
                 raise ValueError(f"{name} must be 1 or more, found {getattr(self, name)}")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"dropout must be in [0, 1), found {self.dropout}")
-        if self.aggregation not in ("", "encoder", "both"):
+        if self.aggregation not in ("encoder", "both"):
             raise ValueError(f"aggregation must be encoder or both, found {self.aggregation!r}")
         if not 1 < self.rope_base < math.inf:
             raise ValueError(f"rope_base must be more than 1, found {self.rope_base}")
@@ -297,6 +296,7 @@ class Transformer(nn.Module):
     Args:
         operands: for tree positions, how many operands each non-interchangeable token takes, in
             the order of the vocabulary; interchangeable tokens take none.
+        f_fn: normalise the features that meet U: logits are cosines, and a loss scales them.
 
     Attributes:
         deepest: the most branches that tree positions hold.
@@ -304,11 +304,12 @@ class Transformer(nn.Module):
 
     Layer = Layer  # what both sides are made of; a subclass may have another
 
-    def __init__(self, config: ModelConfig, operands: Sequence[int] = ()):
+    def __init__(self, config: ModelConfig, operands: Sequence[int] = (), f_fn: bool = True):
         super().__init__()
-        if config.tree_positions and not operands:
+        if config.tree_positions and not any(operands):
             raise ValueError("tree positions need the number of operands of each token")
-        self.config, self.deepest = config, min(config.d_model // 2, MAX_TREE_DEPTH)
+        self.config, self.f_fn = config, f_fn
+        self.deepest = min(config.d_model // 2, MAX_TREE_DEPTH)
         self.register_buffer("operands", torch.tensor([*operands, 0]), persistent=False)
         self.encoder = nn.ModuleList(self.Layer(config, False) for _ in range(config.layers))
         self.decoder = nn.ModuleList(self.Layer(config, True) for _ in range(config.layers))
@@ -320,6 +321,13 @@ class Transformer(nn.Module):
             first = torch.arange(len(U), device=U.device) * U.shape[1]
             U, tokens = U.flatten(0, 1), tokens + first[:, None]
         return F.embedding(tokens, U * self.config.d_model**0.5)
+
+    def shapes(self, source: Tensor) -> tuple:
+        """What `forward` takes beside a batch because its size decides shapes: nothing here.
+
+        It is computed where the batch is made, on the CPU, so that a GPU does not wait for it.
+        """
+        return ()
 
     def rotation(self, tokens: Tensor, positions: Tensor | None, before: int = 0) -> Tensor:
         """`rope_factors` of the columns of tokens, at `positions` or at before, before + 1, ..."""
@@ -333,7 +341,9 @@ class Transformer(nn.Module):
         """`tree_paths` of tokens [B, S]; ValueError: more branches than `deepest`."""
         return tree_paths(self.operands[tokens.clamp(max=len(self.operands) - 1)], self.deepest)
 
-    def place(self, x: Tensor, source: Tensor, rotation: Tensor) -> tuple[Tensor, Tensor | None]:
+    def add_positions(
+        self, x: Tensor, source: Tensor, rotation: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
         """The encoder's input with its positions: tree positions added to x, or a rotation."""
         if not self.config.tree_positions:
             return x, rotation
@@ -345,7 +355,7 @@ class Transformer(nn.Module):
         ValueError for a formula deeper than tree positions hold: `deepest` branches.
         """
         bias, rotation = padding_bias(source != PAD), self.rotation(source, positions)
-        x, own = self.place(self.embed(U, source), source, rotation)
+        x, own = self.add_positions(self.embed(U, source), source, rotation)
         x = self.dropout(x)  # [B, S, D]
         for layer in self.encoder:
             x = layer(x, own, bias)
@@ -371,7 +381,7 @@ class Transformer(nn.Module):
 
         Padding and start have the logit minus infinity: no output holds them.
         """
-        if self.config.normalize_features:
+        if self.f_fn:
             features = F.normalize(features, dim=-1)
         with torch.autocast(U.device.type, enabled=False):
             logits = features @ U.mT

@@ -248,11 +248,12 @@ def _runs(table: dict, folder: Path, output: Path, scale: str | None) -> Iterato
             parameters["scale"] = resolve_scale(parameters.get("scale", scale))
         experiment, name, rest = None, notebook.stem, parameters
         if known.keys() >= set(EXPERIMENT):
-            from itekit.experiments import experiment as named
+            from itekit.names import experiment as named
+            from itekit.names import result_name
 
             settings = known | parameters
             experiment = named(*(settings[key] for key in EXPERIMENT[:3]), **settings["settings"])
-            name = experiment.slug
+            name = result_name(experiment)
             rest = {key: value for key, value in parameters.items() if key not in EXPERIMENT}
         name += "".join(f"-{key}={_text(value)}" for key, value in rest.items())
         name = re.sub(r"[^\w.=+-]+", "_", name)[:200]
@@ -340,7 +341,7 @@ def sets_needed(runs: Sequence[Run]) -> dict[str, bool]:
 
     needed = {}
     for experiment in filter(None, (run.experiment for run in runs)):
-        for name in experiment.sets:
+        for name in experiment.task.set_names():
             needed[f"{name}-{experiment.scale}"] = is_here(name, experiment.scale)
     return needed
 

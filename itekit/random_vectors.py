@@ -56,6 +56,21 @@ def sampling_set_size(method: str, dimensions: int) -> int | None:
     return 2**dimensions if method == "hypercube_vertices" else None
 
 
+def fewest_dimensions(method: str, count: int) -> int:
+    """The fewest dimensions whose (finite) sampling set holds `count` vectors."""
+    return next(d for d in itertools.count(1) if sampling_set_size(method, d) >= count)
+
+
+def check_set_size(method: str, dimensions: int, count: int) -> None:
+    """SamplingSetTooSmallError when the sampling set holds fewer than `count` vectors."""
+    size = sampling_set_size(method, dimensions)
+    if size is not None and count > size:
+        raise SamplingSetTooSmallError(
+            f"{method} in {dimensions} dimensions holds {size} vectors, but {count} unique ones "
+            f"were asked for; at least {fewest_dimensions(method, count)} dimensions are needed"
+        )
+
+
 def random_vectors(method: str, count: int, dimensions: int, generator: torch.Generator) -> Tensor:
     """Draw `count` vectors uniformly from the method's sampling set: float32 [count, dimensions].
 
@@ -67,12 +82,7 @@ def random_vectors(method: str, count: int, dimensions: int, generator: torch.Ge
         raise ValueError(f"count must be 0 or more, found {count}")
     if method == "normal":
         return torch.randn(count, dimensions, generator=generator)
-    if count > size:
-        enough = next(d for d in itertools.count(1) if sampling_set_size(method, d) >= count)
-        raise SamplingSetTooSmallError(
-            f"{method} in {dimensions} dimensions holds {size} vectors, but {count} unique ones "
-            f"were asked for; at least {enough} dimensions are needed"
-        )
+    check_set_size(method, dimensions, count)
     if size <= LARGEST_NUMBERED_SET:
         return _vectors(method, sample_unique_integers(size, count, generator), dimensions)
     values = _VALUES[method]

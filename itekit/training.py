@@ -6,34 +6,33 @@ was never interrupted, and a checkpoint needs no generator state. Optimiser: Ada
 Hutter 2019), betas 0.9 and 0.95, weight decay 0.1 except on biases and layer norms.
 
 On a CPU the step runs in float32, or in bfloat16 where asked (`torch.autocast`), and a large batch
-in parts that fit the cache. On a GPU it runs in bfloat16, compiled where
-the machine has a C compiler (`torch.compile`), in batches padded to few lengths, and never waits
-for the GPU between two records of the log.
+in parts that fit the cache. On a GPU it runs in bfloat16, compiled (`torch.compile`) where that
+works, in batches padded to few lengths, and never waits for the GPU between two records of the log.
 """
 
 import json
 import math
-import shutil
 import signal
 import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 from tqdm.auto import tqdm
 
-from itekit.data import Batch, copying_batch, stream
-from itekit.decoding import copy_strings
+from itekit.data import Batch
+from itekit.decoding import Solver
 from itekit.embeddings import send
-from itekit.experiments import CopyingExperiment, Experiment
+from itekit.experiments import Experiment
 from itekit.files import LOG, locked, naming_full_disk, provenance, read_log, write_text
 from itekit.network import Network, parameters
 from itekit.random_vectors import seeded
-from itekit.tasks.copying import edit_distances
+from itekit.tasks.streams import Stream
+from itekit.tasks.task import VALIDATION_SEED
 from itekit.vocabulary import Vocabulary
 
 CHECKPOINT, FINISHED = "checkpoint.safetensors", "model.safetensors"
@@ -41,8 +40,7 @@ PRECISIONS = ("float32", "bfloat16")
 IN_CACHE = 2**21  # numbers of a feed-forward layer that are worked on at a time on a CPU
 LENGTHS = 8  # lengths are rounded up to a multiple where the model is compiled
 CHECKPOINT_SECONDS = 600  # the longest that a run goes on without a checkpoint
-NO_STEPS = {"loss": 0.0, "tokens": 0, "seconds": 0.0}  # of what the log's next record is about
-VALIDATION_SEED = 1_000_033  # not the test's, so that no choice is ever made on test strings
+NO_STEPS = {"loss": 0.0, "tokens": 0, "seconds": 0.0}  # totals since the last log record
 RANDOM_PARTS, DROPOUT, VALIDATION, POSITIONS = range(1, 5)  # purposes of random numbers
 
 
@@ -58,14 +56,14 @@ def learning_rate(step: int, steps: int, peak: float, warmup: int) -> float:
     return peak * 0.5 * (1 + math.cos(math.pi * progress))
 
 
-def adamw(module: nn.Module, peak: float) -> torch.optim.AdamW:
+def adamw(module: nn.Module) -> torch.optim.AdamW:
     """AdamW over the parameters of `module`; no decay for tensors of one dimension."""
     trained = list(module.parameters())
     groups = [
         {"params": [p for p in trained if p.dim() > 1], "weight_decay": 0.1},
         {"params": [p for p in trained if p.dim() <= 1], "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW(groups, lr=peak, betas=(0.9, 0.95), eps=1e-8, fused=True)
+    return torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.95), eps=1e-8, fused=True)
 
 
 def batch_loss(network: Network, batch: Batch, generator: torch.Generator) -> Tensor:
@@ -74,12 +72,17 @@ def batch_loss(network: Network, batch: Batch, generator: torch.Generator) -> Te
     A large batch goes through the model in parts, all of which stay until the loss of the whole is
     known: on a CPU what a layer computes of one part then fits its cache.
     """
-    made, on_cpu = network.experiment, network.device.type == "cpu"
-    parts = batch.parts(IN_CACHE // made.model.d_ff if on_cpu else batch.tokens)
-    count = {"count": len(batch.source)} if made.per_sample else {}
-    U = network.embedding.matrix(made.vocabulary, generator, **count)  # [V, D] or [B, V, D]
-    own = U.split([len(part.source) for part in parts]) if made.per_sample else [U] * len(parts)
-    logits = [network.logits(*pair).flatten(0, 1) for pair in zip(own, parts, strict=True)]
+    experiment = network.experiment
+    on_cpu = network.device.type == "cpu"
+    per_part = max(1, IN_CACHE // experiment.model.d_ff) if on_cpu else batch.tokens
+    parts, vocabulary = batch.parts(per_part), experiment.task.vocabulary
+    if experiment.embedding.per_sample:
+        U = network.embedding.matrix(vocabulary, generator, count=len(batch.source))  # [B, V, D]
+        matrices = U.split([len(part.source) for part in parts])
+    else:
+        U = network.embedding.matrix(vocabulary, generator)  # [V, D]
+        matrices = [U] * len(parts)
+    logits = [network.logits(*pair).flatten(0, 1) for pair in zip(matrices, parts, strict=True)]
     targets = torch.cat([part.target.flatten() for part in parts])
     return network.loss(torch.cat(logits), send(targets, U.device))
 
@@ -96,11 +99,12 @@ class Trainer:
         device: "cpu" or "cuda".
         precision: one of PRECISIONS; compiled: whether to compile the model. None takes the
             default of the device; a resumed run may have other values.
-        start: the network with whose weights the training begins (see `Network.begin_as`).
+        start: the network with whose weights the training begins (`Network.load_weights_from`).
+        optimizer: makes it from the network; its learning rate is set at each step.
 
     Raises:
         network.CheckpointError: a run of another experiment is there, or a damaged checkpoint.
-        ValueError: an unknown precision.
+        ValueError: an unknown precision; the experiment begins with other weights, not given.
 
     Attributes:
         step, seconds: of the run so far; interval: since the last record of its log.
@@ -115,6 +119,7 @@ class Trainer:
         precision: str | None = None,
         compiled: bool | None = None,
         start: Network | None = None,
+        optimizer: Callable[[nn.Module], torch.optim.Optimizer] | None = None,
     ):
         self.experiment, self.directory = experiment, Path(directory)
         self.device = torch.device(device)
@@ -123,24 +128,28 @@ class Trainer:
         if self.precision not in PRECISIONS:
             known = ", ".join(PRECISIONS)
             raise ValueError(f"unknown precision {precision!r}: expected one of {known}")
-        self.compiled = on_gpu if compiled is None else compiled
-        if compiled is None and on_gpu and not (shutil.which("cc") or shutil.which("gcc")):
-            print("no C compiler here: the model is not compiled, and trains slower")
-            self.compiled = False
         self.network = Network(experiment).to(self.device)
+        self.optimizer = (optimizer or adamw)(self.network)
+        checkpoint = self.directory / CHECKPOINT
         if start:
-            self.network.begin_as(start)
-        if self.compiled:
-            self.network.model.compile()
-        self.optimizer = adamw(self.network, 0.0)
-        self.stream = stream(experiment)
+            self.network.load_weights_from(start)
+        elif experiment.start and not checkpoint.exists():
+            name = f"{experiment.name} begins with the weights of {experiment.start}"
+            raise ValueError(f"{name}: give its network as `start`, or use results.trainer")
+        self.stream = experiment.task.stream(experiment.training.batch_size, experiment.seed)
         self.step, self.seconds, self.executed, self.interval = 0, 0.0, [], dict(NO_STEPS)
-        path = self.directory / CHECKPOINT
-        if path.exists():
-            kept = self.network.resume(path, self.optimizer)
-            self.step, self.seconds = kept["step"], kept["seconds"]
-            self.executed = kept.get("executed", [])
-            self.interval = kept.get("interval", self.interval)
+        if checkpoint.exists():
+            saved = self.network.resume(checkpoint, self.optimizer)
+            self.step, self.seconds = saved["step"], saved["seconds"]
+            self.executed = saved.get("executed", [])
+            self.interval = saved.get("interval", self.interval)
+        self.compiled = on_gpu if compiled is None else compiled
+        if self.compiled:
+            self.network.model.forward = torch.compile(self.network.model.forward)
+        self._note_execution()
+
+    def _note_execution(self) -> None:
+        """Remember how the steps from here on are computed."""
         how = {"device": self.device.type, "precision": self.precision, "compiled": self.compiled}
         if not self.executed or not how.items() <= self.executed[-1].items():
             self.executed = [*self.executed, {"from_step": self.step, **how}]
@@ -148,35 +157,59 @@ class Trainer:
     def train_step(self) -> tuple[Tensor, int]:
         """One step: a batch, its loss, the gradients, the update; waits for nothing on a GPU.
 
-        (A source of more tokens than tree positions hold branches is looked at: that is a wait.)
+        (Sources longer than the tree-position limit force a synchronisation.) Where the model
+        cannot be compiled, the training goes on without and says so.
 
         Returns the loss, a scalar on the device, and the number of positions worked on.
         """
-        config, step, seed = self.experiment.training, self.step, self.experiment.seed
+        config, step = self.experiment.training, self.step
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(step, config.steps, config.learning_rate, config.warmup)
-        batch = self.stream.batch(step)
+        batch = Batch.of(self.stream.batch(step))
         if config.positions:
-            batch = batch.at_random_positions(config.positions, seeded(seed, POSITIONS, step))
+            positions = seeded(self.experiment.seed, POSITIONS, step)
+            batch = batch.at_random_positions(config.positions, positions)
         if self.compiled:
             batch = batch.padded(LENGTHS)
+        try:
+            loss = self._backward(batch)
+        except RuntimeError as error:
+            if not self.compiled:
+                raise
+            print(f"the model cannot be compiled and trains slower: {str(error).splitlines()[0]}")
+            del self.network.model.forward
+            self.compiled = False
+            self._note_execution()
+            loss = self._backward(batch)
+        clip_grad_norm_(parameters(self.optimizer), config.gradient_norm)
+        self.optimizer.step()
+        self.step += 1
+        return loss, batch.tokens
+
+    def _backward(self, batch: Batch) -> Tensor:
+        """The loss of a batch, a scalar, and its gradients in the parameters."""
+        seed, step = self.experiment.seed, self.step
         torch.manual_seed(seeded(seed, DROPOUT, step).initial_seed())
         half = self.precision == "bfloat16"
         with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
             loss = batch_loss(self.network, batch, seeded(seed, RANDOM_PARTS, step))
         self.optimizer.zero_grad()
         loss.backward()
-        clip_grad_norm_(parameters(self.optimizer), config.gradient_norm)
-        self.optimizer.step()
-        self.step += 1
-        return loss.detach(), batch.tokens
+        return loss.detach()
 
-    def run(self, until: int | None = None, progress: bool = True) -> Network:
-        """Train to the end (or to step `until`), from wherever the directory stands.
+    def run(
+        self,
+        until: int | None = None,
+        progress: bool = True,
+        on_record: Callable[[dict], None] | None = None,
+    ) -> Network:
+        """Train to the end (or to step `until`), resuming from the checkpoint in the directory.
 
-        Every `log_every` steps the log gets a record. A checkpoint is written every
-        `checkpoint_every` steps, ten minutes after the last one, and when the process is told to
-        terminate (SIGTERM), which then ends as Ctrl-C does. Returns the network in evaluation mode.
+        Every `log_every` steps the log gets a record, which `on_record` is given too. A checkpoint
+        is written every `checkpoint_every` steps, ten minutes after the last one, and when the
+        process is told to terminate (SIGTERM), which then ends as Ctrl-C does. `progress` shows a
+        bar, or a line for each validation where there is no terminal. Returns the network in
+        evaluation mode.
 
         Raises:
             ValueError: `until` is not between this step and the end.
@@ -189,16 +222,19 @@ class Trainer:
         last = config.steps if until is None else until
         if not self.step <= last <= config.steps:
             raise ValueError(f"until must be {self.step} to {config.steps}, found {until}")
-        bar = tqdm(total=last, initial=self.step, disable=not progress, unit="step", desc=name)
-        told = threading.Event()
+        hidden = None if progress else True  # None: where there is no terminal or notebook
+        bar = tqdm(total=last, initial=self.step, disable=hidden, unit="step", desc=name)
+        lines = progress and bar.disable
+        terminated = threading.Event()
         with locked(self.directory), bar, ExitStack() as stack:
             if threading.current_thread() is threading.main_thread():  # others get no signals
-                before = signal.signal(signal.SIGTERM, lambda *_: told.set())
+                before = signal.signal(signal.SIGTERM, lambda *_: terminated.set())
                 stack.callback(signal.signal, signal.SIGTERM, before)
             records = [r for r in read_log(self.directory) if r["step"] <= self.step]
             write_text(log, "".join(json.dumps(record) + "\n" for record in records))
             self.network.train()
-            self.clock = saved = time.monotonic()
+            self.clock = time.monotonic()
+            saved = self.clock
             while self.step < last:
                 loss, tokens = self.train_step()
                 self.interval["loss"] += loss
@@ -209,8 +245,14 @@ class Trainer:
                     with naming_full_disk(log), open(log, "a") as file:
                         file.write(json.dumps(record) + "\n")
                     bar.set_postfix(loss=f"{record['loss']:.4f}")
+                    if lines and "validation_loss" in record:
+                        about = f"validation loss {record['validation_loss']:.4f}"
+                        minutes = f"{self.seconds / 60:.0f} minutes"
+                        print(f"{name}: step {self.step} of {last}, {about}, {minutes}", flush=True)
+                    if on_record:
+                        on_record(record)
                 due = self.step % config.checkpoint_every == 0 or self.step == last
-                stop = told.is_set()
+                stop = terminated.is_set()
                 if due or stop or time.monotonic() - saved > CHECKPOINT_SECONDS:
                     self._save()
                     saved = time.monotonic()
@@ -242,8 +284,9 @@ class Trainer:
             "tokens_per_second": round(interval["tokens"] / interval["seconds"]),
         }
         self.interval = dict(NO_STEPS)
-        if self.network.loss.scale is not None:
-            record["scale"] = self.network.loss.scale.item()
+        scale = getattr(self.network.loss, "scale", None)
+        if scale is not None:
+            record["scale"] = float(scale)
         if self.step % config.validate_every == 0 or self.step == config.steps:
             record |= validate(self.network, self.stream)
         return record
@@ -270,41 +313,24 @@ class Trainer:
 
 
 @torch.no_grad()
-def validate(network: Network, stream) -> dict:
+def validate(network: Network, stream: Stream) -> dict:
     """Loss (with the last scale) and token accuracy on problems that are not for training.
 
-    For copying also the edit distance of strings as long as the evaluation's longest. Computed as
-    an evaluation computes, in float32. Leaves the network in training mode.
+    Further entries are the task's. Computed as an evaluation computes, in float32. Leaves the
+    network in training mode.
     """
-    network.train(False)
-    U = network.matrix(network.experiment.vocabulary, seeded(network.experiment.seed, VALIDATION))
+    network.eval()
+    experiment = network.experiment
+    U = network.matrix(experiment.task.vocabulary, seeded(experiment.seed, VALIDATION))
     losses, correct, count = [], 0, 0
-    for batch in stream.held_out(4, 256):
-        logits, targets = network.logits(U, batch), batch.target.to(U.device)
+    for batch in map(Batch.of, stream.held_out(4, 256)):
+        targets = batch.target.to(U.device)
+        logits = network.logits(U, batch)
         losses.append(network.loss(logits, targets).item())
         real = targets != Vocabulary.pad_id
         correct += (logits.argmax(-1) == targets)[real].sum().item()
         count += real.sum().item()
     record = {"validation_loss": sum(losses) / len(losses), "validation_accuracy": correct / count}
-    if isinstance(network.experiment, CopyingExperiment):
-        record["validation_edit_distance"] = _longest_edit_distance(network)
+    record |= experiment.task.validate(Solver(network, seed=VALIDATION_SEED))
     network.train()
     return record
-
-
-def _longest_edit_distance(network: Network, samples: int = 4) -> float:
-    """Mean edit distance of copies of the grid's longest strings, for one random draw.
-
-    A few validation strings for each number of characters that the network can read; the length
-    itself if it can read none of them.
-    """
-    grid, vocabulary = network.experiment.grid, network.experiment.readable_vocabulary
-    length, known = grid.axis[-1], len(vocabulary.interchangeable[0])
-    uniques = [u for u in grid.axis if u <= known]
-    if not uniques:
-        return float(length)
-    every = max(1, grid.samples // samples)
-    strings = np.concatenate([grid.strings(u, length, VALIDATION_SEED) for u in uniques])[::every]
-    batch = copying_batch(strings, np.full(len(strings), length), vocabulary)
-    U = network.matrix(vocabulary, seeded(VALIDATION_SEED, 0))
-    return float(edit_distances(copy_strings(network, U, batch), batch.target).mean())

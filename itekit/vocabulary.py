@@ -91,8 +91,6 @@ class Vocabulary:
         return Vocabulary(self.fixed, tuple(classes))
 
 
-# Constants and operators of each task. Answers in LTL are traces, which also need `;` `{` `}`.
-FIXED = {"ltl": "10!&|XU;{}", "propositional": "10!&|=^"}
 IDEOGRAPHS = "".join(map(chr, range(0x4E00, 0x4E00 + 10_000)))  # one character each, like letters
 
 
@@ -111,8 +109,3 @@ def copying_vocabulary(characters: int) -> Vocabulary:
 def proposition_names(count: int) -> tuple[str, ...]:
     """The first `count` names of atomic propositions: a, b, ..., z, then one CJK ideograph each."""
     return tuple((ascii_lowercase + IDEOGRAPHS)[:count])
-
-
-def logic_vocabulary(task: str, propositions: int) -> Vocabulary:
-    """The vocabulary of "ltl" or "propositional"; the propositions are one class."""
-    return Vocabulary(tuple(FIXED[task]), (proposition_names(propositions),))

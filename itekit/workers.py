@@ -165,20 +165,20 @@ def run(
 
 
 def check_all(
-    check: Callable, items: Iterable[Sequence], *, cpu_seconds=10.0, workers=None, progress=None
+    check: Callable, items: Iterable[Sequence], *, cpu_seconds=10.0, workers=None, progress=False
 ) -> list[str]:
     """The verdict on each (problem, answer[, label]), in order (see `itekit.tasks.verdicts`).
 
     A check that workers can import (see `importable`) runs there, with a limit of CPU seconds: an
     answer that takes longer gets "time-out". Any other is called in this process, without a limit.
-    `progress` "text" shows a bar. TaskError names an item that workers cannot check.
+    `progress` shows a bar where there is a terminal. TaskError names an item that workers cannot check.
     """
     items = list(items)
     if importable(check):
         verdicts = run(check, items, unpack=True, limit=cpu_seconds, workers=workers)
     else:
         verdicts = (check(*item) for item in items)
-    return list(tqdm(verdicts, total=len(items), disable=not progress))
+    return list(tqdm(verdicts, total=len(items), disable=None if progress else True))
 
 
 def importable(function: Callable) -> bool:
@@ -219,7 +219,7 @@ def _start(workers: int):
             return self.locks[-1]
 
     context = Context()
-    context.set_forkserver_preload(["itekit.tasks.ltl", "itekit.tasks.propositional"])
+    context.set_forkserver_preload(["itekit.tasks.ltl", "itekit.logic.spot_bridge"])
     end_at_once = signal.SIGTERM, signal.SIG_DFL  # in C++ too
     return ProcessPool(workers, initializer=signal.signal, initargs=end_at_once, context=context)
 

@@ -23,10 +23,9 @@ from itekit.data import (
     stream,
 )
 from itekit.datasets.sets import read_set
-from itekit.experiments import experiment
 from itekit.logic.truth_tables import parse_assignment
+from itekit.names import LOGIC_NAMES, experiment
 from itekit.tasks.copying import CopyingData
-from itekit.tasks.names import LOGIC_NAMES
 from itekit.tasks.propositional import solve
 from itekit.vocabulary import (
     UnknownTokenError,
@@ -184,7 +183,7 @@ def batch_of(S: int, T: int) -> Batch:
 
 
 def logits(network, batch: Batch) -> torch.Tensor:
-    U = network.matrix(network.experiment.vocabulary, seeded(1))
+    U = network.matrix(network.experiment.task.vocabulary, seeded(1))
     return network.logits(U, batch)
 
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from itekit.data import Batch
-from itekit.experiments import experiment
 from itekit.files import MissingError, read_json
+from itekit.names import experiment
 from lessons import measured
 from lessons.efficiency import (
     EFFORTS,
@@ -48,9 +48,9 @@ def test_a_result_says_what_was_measured_and_where(tmp_path, monkeypatch):
 
 
 def test_only_the_learned_embeddings_grow_with_the_vocabulary():
-    made = experiment("ltl/proposed", "smoke")
-    D, others = made.model.d_model, made.vocabulary.learned_count
-    costs = vocabulary_costs(made, 1, (5, 32, 100))
+    proposed = experiment("ltl/proposed", "smoke")
+    D, others = proposed.model.d_model, proposed.task.vocabulary.learned_count
+    costs = vocabulary_costs(proposed, 1, (5, 32, 100))
     for method in ("plain", "alpha-renaming"):
         assert costs["parameters"][method] == [(others + m) * D for m in (5, 32, 100)]
     assert costs["d_beta"] == [5, 5, 7]

@@ -127,7 +127,7 @@ def test_the_published_search_sees_the_characters_of_a_row_alone(monkeypatch, va
     seen = {}
 
     def counting(network, U, batch):
-        known = network.experiment.vocabulary.learned_count
+        known = network.experiment.task.vocabulary.learned_count
         for row in batch.source:
             seen.setdefault(len(set(row[:-1].tolist())), set()).add(len(U) - known)
         return batch.source[:, :-1]
@@ -141,7 +141,7 @@ def test_an_experiment_decodes_by_the_search_it_names():
     made = tiny_network()
     batch, U = mixed_batch(made), GridEvaluation(made, progress=False).matrix(0)
     other = made.with_experiment(replace(made.experiment, search="published"))
-    limit = 2 * made.experiment.grid.maximum + 1
+    limit = 2 * made.experiment.task.grid.maximum + 1
     expected = published_search(made.model, U, batch.source, limit)
     assert copy_strings(other, U, batch).equal(expected)
     other = made.to("meta").with_rope_base(1e6)

@@ -16,9 +16,9 @@ from itekit.experiments import (
     from_json,
     resolve_scale,
 )
+from itekit.names import NAMES
 from itekit.network import Network
 from itekit.tasks.copying import CopyingData, EvaluationGrid
-from itekit.tasks.names import NAMES
 
 
 def test_every_preset_makes_sense_survives_json_and_has_a_file_of_its_own():

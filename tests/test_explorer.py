@@ -120,7 +120,7 @@ def by_chance(self, formulas):
     """Answers with the formula's first name, or with a, as it happens."""
     names = [next((c for c in formula if c in "abcde"), "a") for formula in formulas]
     chosen = [n if sum(map(ord, f)) % 3 else "a" for f, n in zip(formulas, names, strict=True)]
-    return [f"{{{n}}}" if self.experiment.task == "ltl" else f"{n}1" for n in chosen]
+    return [f"{{{n}}}" if self.task.kind == "ltl" else f"{n}1" for n in chosen]
 
 
 @pytest.mark.parametrize(("name", "variants"), [("ltl/proposed", 6), ("prop/proposed", 120)])
@@ -129,7 +129,7 @@ def test_the_groups_measure_what_the_evaluation_measures(name, variants, monkeyp
     monkeypatch.setattr(Solver, "answers", by_chance)
     subject = subject_of(name)
     solver, different = Solver(subject.network), set()
-    for formula, _ in read_set(subject.experiment.set_name("35"), "smoke")["test"]:
+    for formula, _ in read_set(subject.experiment.task.set_name("test"), "smoke")["test"]:
         if subject.used(formula):
             renamings = renamings_of(subject, formula, variants)
             *_, groups = grouped(subject, formula, renamings)
@@ -141,7 +141,7 @@ def test_the_groups_measure_what_the_evaluation_measures(name, variants, monkeyp
 
 
 def test_groups_of_known_answers():
-    groups = Groups("propositional", ["a1b0", "b0a1", "a1"])
+    groups = Groups(propositional.Propositional().comparison_key, ["a1b0", "b0a1", "a1"])
     assert groups.sorted() == [("a1b0", [0, 1]), ("a1", [2])]
     for problem, message in ("U10", "no name"), ("&a&b&cd", "cannot be"):
         with pytest.raises(ValueError, match=message):

@@ -123,10 +123,10 @@ def test_a_step_goes_to_the_device_and_never_waits(name):
                 loss.backward()
         gradients = [parameter.grad for parameter in network.parameters()]
         assert {gradient.device.type for gradient in gradients} == {DEVICE.type}
-        U = network.eval().matrix(network.experiment.vocabulary, seeded())
+        U = network.eval().matrix(network.experiment.task.vocabulary, seeded())
         with NoCopies():
             logits = network.logits(U, batch)
-        tokens = len(network.experiment.vocabulary)
+        tokens = len(network.experiment.task.vocabulary)
         assert logits.shape == (*batch.target.shape, tokens)
         assert logits.device.type == DEVICE.type
 
@@ -147,12 +147,12 @@ def test_decoding_looks_at_what_has_finished_now_and_then(name, monkeypatch):
     monkeypatch.setattr(decoding, "LOOK_EVERY", (1, 4))
     network = NETWORKS[name]().eval()
     batch = batch_of(network)
-    streams = Streams.of(batch.source, network.experiment.vocabulary.learned_count)
+    streams = Streams.of(batch.source, network.experiment.task.vocabulary.learned_count)
     with fake_gpu():
         model, B = moved(network).model, len(batch.source)
         source, streams = batch.source.to(DEVICE), streams.to(DEVICE)
         monkeypatch.setattr(Streams, "of", lambda *_: streams)  # a search waits for them once
-        U = network.matrix(network.experiment.vocabulary, seeded())
+        U = network.matrix(network.experiment.task.vocabulary, seeded())
         with NoCopies():
             assert greedy(model, U, source, 3).shape == (B, 3)
             tokens, scores = beam(model, U, source, 3, 2)

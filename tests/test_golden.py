@@ -11,18 +11,17 @@ import numpy as np
 import pytest
 import torch
 
-from itekit.data import copying_batch, problems
+from itekit.data import Batch
 from itekit.datasets.sets import read_set
-from itekit.decoding import Solver, beam, copy_strings
-from itekit.evaluation import TEST_SEED
+from itekit.decoding import Solver, beam, greedy
 from itekit.random_vectors import seeded
 from itekit.results import load_network
-from itekit.tasks import ltl, propositional
+from itekit.tasks.copying import copying_batch
+from itekit.tasks.task import TEST_SEED
 
 FILE = Path(__file__).parent / "golden.json"
 COPYING = {"copying-5-10/proposed": "paper", "copying-5-10/alpha-renaming": "paper"}
 LOGIC = ("ltl/proposed", "ltl/alpha-renaming", "prop/proposed", "prop/plain")
-CHECK = {"ltl": ltl.check, "propositional": propositional.check}
 
 
 def rounded(x: torch.Tensor) -> list:
@@ -36,14 +35,15 @@ def tokens_of(logits: torch.Tensor, batch) -> torch.Tensor:
 
 
 def copying_answers(network) -> dict:
-    grid, made = network.experiment.grid, network.experiment
+    task = network.experiment.task
+    grid = task.grid
     cells = [(3, 9), (5, 10), (9, 10), (10, 16), (16, 24)]
     found = {"copies": [], "beams": [], "scores": []}
-    U = network.matrix(made.test_vocabulary, seeded(TEST_SEED, 1))
+    U = network.matrix(task.test_vocabulary, seeded(TEST_SEED, 1))
     for unique, length in cells:
         strings = grid.strings(unique, length, TEST_SEED)[:4]
-        batch = copying_batch(strings, np.full(4, length), made.test_vocabulary)
-        found["copies"] += copy_strings(network, U, batch).tolist()
+        batch = Batch.of(copying_batch(strings, np.full(4, length), task.test_vocabulary))
+        found["copies"] += greedy(network.model, U, batch.source, task.longest(length)).tolist()
         tokens, scores = beam(network.model, U, batch.source, 2 * length, 3)
         found["beams"] += tokens[:, :2].tolist()
         found["scores"] += [[round(s, 4) for s in row] for row in scores[:, :2].tolist()]
@@ -53,20 +53,20 @@ def copying_answers(network) -> dict:
 
 
 def logic_answers(network) -> dict:
-    made = network.experiment
-    pairs = read_set(made.set_name("35"), "lab")["test"][:24]
-    if made.embedding.kind != "learned":
-        pairs = pairs + read_set(made.set_name("-generalization"), "lab")["test"][::180]
+    task = network.experiment.task
+    pairs = read_set(task.set_name("test"), "lab")["test"][:24]
+    if network.experiment.embedding.maker.extends:
+        pairs = pairs + read_set(task.set_name("generalization"), "lab")["test"][::180]
     formulas = [formula for formula, _ in pairs]
     solver = Solver(network, 1)
     greedy = Solver(network, 1, beams=1).answers(formulas)
     beams = solver.beam_answers(formulas)
-    batch = problems(made, pairs[:2], solver.vocabulary).batch(np.arange(2))
+    batch = Batch.of(task.pack(pairs[:2], solver.vocabulary).batch(np.arange(2)))
     return {
         "formulas": formulas,
         "greedy": greedy,
         "beams": beams,
-        "verdicts": [CHECK[made.task](f, b[0], y) for (f, y), b in zip(pairs, beams, strict=True)],
+        "verdicts": [task.check(f, b[0], y) for (f, y), b in zip(pairs, beams, strict=True)],
         "loss": round(solver.loss(pairs[:24]), 5),
         "logits": rounded(tokens_of(network.logits(solver.U, batch), batch)[:12]),
     }

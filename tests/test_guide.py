@@ -8,10 +8,11 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from itekit.results import load_result, our_value
+from itekit.results import load_result
 from itekit.tasks.ltl import check
 from itekit.workers import check_all
 from lessons.exercises import Exercise
+from lessons.paper import our_value
 from lessons.rates import newcombe
 from lessons.runs import counts
 
@@ -111,7 +112,7 @@ def test_ones_own_problems_are_labelled_checked_and_trained_on(tmp_path, monkeyp
     assert len(space["pairs"]) == len(space["formulas"])
     assert set(check_all(check, space["pairs"])) == {"correct"}
     assert (tmp_path / "runs" / "mine" / "checkpoint.safetensors").exists()
-    assert space["made"].training.batch_size <= len(space["pairs"]) - 6
+    assert space["mine"].training.batch_size <= len(space["pairs"]) - 6
 
 
 def test_the_figures_on_new_propositions_are_those_of_the_data_folder():

@@ -189,8 +189,8 @@ def test_a_converted_network_begins_where_the_ordinary_one_stood():
     """In the stream of a, a formula of a and b is read as by the ordinary network."""
     ordinary = Network(tiny_experiment("ltl/plain", seed=5)).eval()
     converted = Network(tiny_experiment("ltl/converted", seed=6)).eval()
-    converted.begin_as(ordinary)
-    vocabulary = ordinary.experiment.vocabulary
+    converted.load_weights_from(ordinary)
+    vocabulary = ordinary.experiment.task.vocabulary
     some = batch(some_formulas(50, names="ab"), vocabulary, ["1;{1}"] * 50)
     (a,), expected = vocabulary.encode("a"), logits(ordinary, vocabulary, some)
     found = logits(converted, vocabulary, some)[..., a]

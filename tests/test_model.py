@@ -177,7 +177,7 @@ def test_rotation_is_by_the_angles_of_the_paper_of_rope():
 
 def test_dropout_is_in_training_alone_and_the_seed_decides_it():
     network, batch = tiny_network().train(), rows(4, 4)
-    U = network.matrix(network.experiment.vocabulary, seeded(0))
+    U = network.matrix(network.experiment.task.vocabulary, seeded(0))
     found = []
     for seed in (1, 1, 2):
         torch.manual_seed(seed)
@@ -202,7 +202,7 @@ def test_settings_that_make_no_sense_are_errors(setting, message):
 
 def test_another_rope_base_changes_positions_and_nothing_else():
     network, batch = tiny_network(), rows(4, 4)
-    U = network.matrix(network.experiment.vocabulary, seeded(0))
+    U = network.matrix(network.experiment.task.vocabulary, seeded(0))
     base = network.experiment.model.rope_base
     same, other = (network.with_rope_base(b).logits(U, batch) for b in (base, 100.0))
     expected = network.logits(U, batch)
@@ -296,9 +296,9 @@ def test_as_deep_as_they_go_and_not_deeper():
     with pytest.raises(ValueError, match=f"63 branches deep: tree positions hold {MAX_TREE_DEPTH}"):
         tree_paths(operands(["X" * (MAX_TREE_DEPTH + 1) + "a"]))
     network = tiny_logic_network("ltl/plain")  # D is 24
-    network.model.encode(network.matrix(network.experiment.vocabulary, None), source("X", 12))
+    network.model.encode(network.matrix(network.experiment.task.vocabulary, None), source("X", 12))
     with pytest.raises(ValueError, match="13 branches deep: tree positions hold 12"):
-        network.model.encode(network.matrix(network.experiment.vocabulary, None), source("X", 13))
+        network.model.encode(network.matrix(network.experiment.task.vocabulary, None), source("X", 13))
     with pytest.raises(ValueError, match="d_model must be even, found 7"):
         tree_encoding(deepest, 7)
     with pytest.raises(ValueError, match="number of operands"):
@@ -308,7 +308,7 @@ def test_as_deep_as_they_go_and_not_deeper():
 def test_the_encoder_tells_trees_apart_and_not_the_places_of_tokens():
     """With tree positions only, swapping the operands of a formula swaps what is encoded."""
     network = tiny_logic_network("ltl/plain")
-    vocabulary = network.experiment.vocabulary
+    vocabulary = network.experiment.task.vocabulary
     U = network.matrix(vocabulary, None)
     one, other = (torch.tensor([vocabulary.encode(text)]) for text in ("&Xab", "&bXa"))
     memory = network.model.encode(U, one).memory

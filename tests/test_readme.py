@@ -12,7 +12,8 @@ import torch
 from itekit import __version__
 from itekit.__main__ import make_parser
 from itekit.notebooks import known_parameters
-from itekit.results import our_rate, our_value, paper_value, results
+from itekit.results import results
+from lessons.paper import our_rate, our_value, paper_value
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

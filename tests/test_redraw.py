@@ -6,8 +6,7 @@ from tiny import tiny_logic_network, tiny_network
 import itekit.redraw as module
 from itekit.alpha import Renaming, used_tokens
 from itekit.datasets.sets import read_set
-from itekit.decoding import Solver
-from itekit.redraw import Copier, Retries, redraw, redraw_sets
+from itekit.decoding import Retries, Solver, redraw, redraw_sets
 from itekit.tasks.ltl import check
 from itekit.tasks.ltl import solve as solve_ltl
 from itekit.tasks.verdicts import GOOD
@@ -47,7 +46,7 @@ def test_a_perfect_network_needs_one_try(monkeypatch, tries):
     found = redraw_sets(network, tries, progress=False)
     grid = read_set("ltl-generalization", "smoke")["test"]
     assert found["tries"] == tries and found["method"] == "random parts"
-    assert found["test"]["samples"]["all"] == network.experiment.samples < len(grid)
+    assert found["test"]["samples"]["all"] == network.experiment.task.samples < len(grid)
     assert found["generalization"]["samples"]["all"] == len(grid)
     assert found["test"]["solved"]["all"] == [1.0] * tries
     assert all(0 < seconds < 1 for seconds in found["test"]["cpu_seconds"].values())
@@ -67,13 +66,13 @@ def test_copies_are_tried_again_like_answers(name, monkeypatch):
 
     monkeypatch.setattr(module, "copy_strings", copy)
     found = redraw_sets(network, 2, progress=False)["grid"]
-    grid = network.experiment.grid
+    grid = network.experiment.task.grid
     read = sum(u <= 5 for u, _ in grid.cells()) if name.endswith("plain") else len(grid.cells())
     assert found["samples"]["all"] == grid.samples * len(grid.cells())
     first, second = found["solved"]["all"]
     assert second == pytest.approx(read / len(grid.cells())) and first < second
-    assert Copier(network).answers(["ab", "aé"]) == ["ab", ""]
-    assert Copier(network).answers([("a", "b")]) == [("a", "b")], "tuples in, tuples out"
+    assert Solver(network).answers(["ab", "aé"]) == ["ab", ""]
+    assert Solver(network).answers([("a", "b")]) == [("a", "b")], "tuples in, tuples out"
 
 
 def test_without_a_random_part_tries_are_renamings_that_are_undone(monkeypatch):

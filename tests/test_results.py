@@ -11,8 +11,8 @@ from tiny import tiny_experiment
 from itekit import results
 from itekit.__main__ import make_parser
 from itekit.datasets.presets import preset
-from itekit.experiments import experiment, from_json
 from itekit.files import MissingError, read_json
+from itekit.names import experiment, from_json
 from itekit.random_vectors import METHODS
 from itekit.training import FINISHED, Network
 from lessons import runs as tables

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from itekit.experiments import SCALES, EvaluationGrid, TrainingConfig
-from itekit.files import locked
-from itekit.results import load_result, paper_table
+from itekit.files import SCALES, locked
+from itekit.names import inside, run_name
+from itekit.results import load_result
 from itekit.training import Trainer, TrainingDivergedError
 from lessons import copying_search as module
 from lessons import search_tables as tables
@@ -21,15 +21,13 @@ from lessons.copying_search import (
     search,
     search_settings,
 )
+from lessons.paper import paper_table
 from lessons.search_tables import paper_search
 
 ROOT = Path(__file__).parents[1]
 SEARCH = "copying-5-10/search/"
-FAST = {
-    "training": TrainingConfig(6, 8, warmup=2, log_every=2, validate_every=6, checkpoint_every=2),
-    "grid": EvaluationGrid(maximum=6, samples=2, stride=3),
-    "draws": 2,
-}
+FAST = inside("training", steps=6, batch_size=8, warmup=2, log_every=2, validate_every=6)
+FAST |= {"training.checkpoint_every": 2, "task.draws": 2} | inside("task.grid", maximum=6)
 
 
 @pytest.fixture
@@ -41,29 +39,32 @@ def fast(monkeypatch, tmp_path):
 
 
 def test_paper_size_is_the_papers_table_with_three_seeds():
-    made = search_settings("paper")
-    cells = {(s.method, s.d_beta, s.f_bn, s.f_fn, s.adacos) for s in made if not s.is_baseline}
+    settings = search_settings("paper")
+    cells = {(s.method, s.d_beta, s.f_bn, s.f_fn, s.adacos) for s in settings if not s.is_baseline}
     assert cells == {tuple(record[key] for key in tables.KEYS) for record in paper_search()}
-    assert sum(not s.is_baseline for s in made) == 3 * len(paper_search()) == 270
+    assert sum(not s.is_baseline for s in settings) == 3 * len(paper_search()) == 270
     table = paper_table("copying-search-baselines")
-    assert {f"{SEARCH}{s.method}" for s in made if s.is_baseline} == set(table.rows)
-    assert {s.on for s in made if s.is_baseline} == set(table.columns)
+    assert {f"{SEARCH}{s.method}" for s in settings if s.is_baseline} == set(table.rows)
+    assert {s.on for s in settings if s.is_baseline} == set(table.columns)
     lab = search_settings("lab")
-    assert set(lab) <= set(made) and {s.on for s in lab} == {s.on for s in made}
+    assert set(lab) <= set(settings) and {s.on for s in lab} == {s.on for s in settings}
     assert len({s.method for s in lab}) == 5
 
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_setting_is_a_run_of_its_own(scale):
-    made = search_settings(scale)
-    assert len({s.experiment(scale).slug for s in made}) == len(set(made)) == len(made)
-    for s in made:
-        experiment, found = s.experiment(scale), s.experiment(scale).embedding
+    settings = search_settings(scale)
+    runs = {run_name(s.experiment(scale)) for s in settings}
+    assert len(runs) == len(set(settings)) == len(settings)
+    for s in settings:
+        experiment = s.experiment(scale)
+        embedding = experiment.embedding
         assert (experiment.scale, experiment.seed) == (scale, s.seed)
         assert (experiment.loss == "adacos") == s.adacos
-        assert found.f_fn == experiment.model.normalize_features == s.f_fn
+        assert embedding.f_fn == s.f_fn
         if not s.is_baseline:
-            assert (found.method, found.d_beta, found.f_bn) == (s.method, s.d_beta, s.f_bn)
+            features = embedding.method, embedding.d_beta, embedding.f_bn
+            assert features == (s.method, s.d_beta, s.f_bn)
 
 
 def test_each_setting_leaves_a_record_and_no_checkpoint(fast, monkeypatch, capsys):
@@ -87,8 +88,8 @@ def test_what_fails_or_was_stopped_is_told_and_goes_on(fast, monkeypatch, capsys
     """The others are kept; the next search goes on from the checkpoint of what was stopped."""
     first, second = search_settings("smoke")[:2]
     whole, steps, step = run_setting(second, "smoke", module.FOLDER / "whole"), [], Trainer.run
-    made = second.experiment("smoke")
-    Trainer(made, module.FOLDER / made.slug).run(until=4, progress=False)
+    stopped = second.experiment("smoke")
+    Trainer(stopped, module.FOLDER / run_name(stopped)).run(until=4, progress=False)
 
     def diverging(trainer, **options):
         steps.append((trainer.experiment, trainer.step))
@@ -101,12 +102,12 @@ def test_what_fails_or_was_stopped_is_told_and_goes_on(fast, monkeypatch, capsys
     with pytest.raises(RuntimeError, match="1 of 2 settings failed"):
         search("smoke")
     assert "TrainingDivergedError: the loss is nan" in capsys.readouterr().out
-    assert (made, 4) in steps
+    assert (stopped, 4) in steps
     ((record),) = load_search("smoke")
     assert record["result"] == whole["result"] and missing("smoke") == [first]
     with locked(module.FOLDER), pytest.raises(BlockingIOError, match="another process"):
         search("smoke")
-    monkeypatch.setitem(module.SIZES, "smoke", FAST | {"draws": 3})
+    monkeypatch.setitem(module.SIZES, "smoke", FAST | {"task.draws": 3})
     with pytest.raises(ValueError, match=r"copying-search-smoke.json.*normal.*other settings"):
         load_search("smoke")
 

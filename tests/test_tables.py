@@ -12,14 +12,12 @@ from logical import formulas, traces
 from logical import lassos as concrete_lassos
 from tiny import tiny_network
 
-from itekit.decoding import copy_strings
-from itekit.evaluation import GridEvaluation
+from itekit.decoding import Solver
 from itekit.logic import aiger_bridge
 from itekit.logic.formulas import PROPOSITIONAL, Formula, parse_prefix, proposition
 from itekit.logic.spot_bridge import to_spot
 from itekit.logic.traces import Trace, parse_trace
 from itekit.logic.truth_tables import Assignment, parse_assignment
-from itekit.tasks.copying import edit_distances
 from itekit.tasks.ltl import satisfies
 from lessons.automata import automaton_figure, formula_automaton
 from lessons.copies import GAP, Copy, CopyTable, copies
@@ -195,18 +193,16 @@ def test_a_table_of_copies_escapes_what_was_typed():
 
 def test_copies_agree_with_the_evaluation_for_every_draw():
     network = tiny_network()
-    evaluation = GridEvaluation(network, progress=False)
-    (batch,) = evaluation.batches(6, [3, 6])
-    rows = [[t for t in row if t > 1] for row in batch.source.tolist()]
-    texts = ["".join(evaluation.vocabulary.decode(row)) for row in rows]
+    task = network.experiment.task
+    texts = [text for text, _ in task.pairs()]
     for draw in range(2):
-        answers = copy_strings(network, evaluation.matrix(draw), batch)
-        expected = edit_distances(answers, batch.target).tolist()
+        distances = task.distances(Solver(network, draw))
+        expected = distances[~np.isnan(distances)].tolist()
         assert [copy.distance for copy in copies(network, texts, draw)] == expected
 
 
 def test_copies_keep_order_when_some_strings_cannot_be_read(monkeypatch):
-    monkeypatch.setattr("itekit.redraw.copy_strings", lambda network, U, batch: batch.source)
+    monkeypatch.setattr(Solver, "_decode", lambda solver, texts: {text: [text] for text in texts})
     plain, proposed = tiny_network("copying-5-10/plain"), tiny_network()
     texts = ["abc", "xyz", "e", "abcdef"]
     found = copies(plain, texts)
@@ -224,7 +220,7 @@ def test_rows_in_use_share_their_first_part_and_differ_in_the_second():
     ((heatmap,), (redrawn,)) = (rows_figure(network, "zaz", draw).data for draw in (0, 1))
     rows, other = (np.array(one.z) for one in (heatmap, redrawn))
     assert list(heatmap.y) == ["<end>", "<start>", "a", "z"]
-    shared = rows.shape[1] - network.experiment.embedding.d_beta
+    shared = rows.shape[1] - network.embedding.d_beta
     assert (rows[2, :shared] == rows[3, :shared]).all() and (rows[:2, shared:] == 0).all()
     assert (rows[2, shared:] != rows[3, shared:]).any()
     assert (other[:, :shared] == rows[:, :shared]).all() and (other != rows).any()

@@ -17,9 +17,9 @@ from tiny import mixed_batch, seeded, tiny_experiment, tiny_logic_network, tiny_
 
 from itekit import files, network, training
 from itekit.data import Batch, stream
+from itekit.names import VARIANTS
 from itekit.network import CheckpointError, read_checkpoint, save_checkpoint
 from itekit.tasks.copying import CopyingData
-from itekit.tasks.names import VARIANTS
 from itekit.training import (
     CHECKPOINT,
     FINISHED,
@@ -356,7 +356,7 @@ def test_a_network_comes_back_as_it_was_saved(dtype, tmp_path):
     network.save(path, dtype=dtype)
     loaded, batch = Network.load(path), mixed_batch(network)
     assert loaded.experiment == network.experiment and loaded.trained == network.trained
-    U = [n.matrix(n.experiment.vocabulary, seeded(3)) for n in (loaded, network)]
+    U = [n.matrix(n.experiment.task.vocabulary, seeded(3)) for n in (loaded, network)]
     found, expected = (n.logits(u, batch) for n, u in zip((loaded, network), U, strict=True))
     assert found.dtype == torch.float32
     torch.testing.assert_close(found, expected, atol=0.02 if dtype else 0, rtol=0)
@@ -386,7 +386,7 @@ def test_every_variant_trains_all_its_parameters(variant):
 def test_a_matrix_for_each_sequence_gives_what_each_matrix_gives():
     network = tiny_logic_network("ltl/smallest-set")
     batch = stream(network.experiment).batch(0)
-    U = network.embedding.matrix(network.experiment.vocabulary, seeded(), count=len(batch.source))
+    U = network.embedding.matrix(network.experiment.task.vocabulary, seeded(), count=len(batch.source))
     assert not torch.equal(U[0], U[1])
     torch.manual_seed(0)
     found = network.logits(U, batch)

@@ -174,7 +174,7 @@ PROPOSITIONAL_CASES = [("&ab", "b1a1", "a1b1", EXACT), ("|ab", "b0", None, INCOR
 )
 def test_verdicts_are_those_of_the_single_checks_in_order(capsys, check, cases):
     items = [case[:3] for case in cases] * 5
-    verdicts = check_all(check, items, workers=2, progress="text")
+    verdicts = check_all(check, items, workers=2, progress=True)
     assert verdicts == [case[3] for case in cases] * 5 == [check(*item) for item in items]
     assert f"{len(items)}/{len(items)}" in capsys.readouterr().err
 

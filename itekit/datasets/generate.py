@@ -45,7 +45,7 @@ def generate(
     *,
     workers: int | None = None,
     client=None,
-    progress: str | None = None,
+    progress: bool = False,
     time_outs: list[str] | None = None,
 ) -> Path:
     """Make a set; returns its folder (default: runs/sets/NAME-SCALE), whose content is replaced.
@@ -67,7 +67,7 @@ def generate(
         Pool(workers, client) as pool,
         locked(output),
         _answers(output / ANSWERS, key) as answers,
-        tqdm(total=recipe.count, desc=recipe.name, disable=not progress) as bar,
+        tqdm(total=recipe.count, desc=recipe.name, disable=None if progress else True) as bar,
     ):
         drawing = Drawing(recipe, time_outs or ())
         while True:
@@ -84,7 +84,7 @@ def generate(
     return output
 
 
-def make_missing(names: Iterable[str], scale: str | None = None, progress=None) -> None:
+def make_missing(names: Iterable[str], scale: str | None = None, progress: bool = False) -> None:
     """Make the sets that are not here; where another process makes one, wait for it."""
     for name in names:
         while not sets.is_here(name, scale):

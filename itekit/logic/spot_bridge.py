@@ -95,6 +95,73 @@ def word_to_trace(word: spot.twa_word, names: Mapping[str, str] | None = None) -
     return join(trace_tokens(steps, len(prefix)))
 
 
+def accepting_trace(tokens: Sequence[str], translation: str, simplify: bool) -> str | None:
+    """The trace of an accepting run of a formula's automaton; None if it has none.
+
+    The same tokens always give the same trace, whatever the process did before.
+    """
+    formula, names = numbered(tokens)
+    automaton = _translate(formula, translation, spot.make_bdd_dict())
+    automaton.merge_edges()  # as DeepLTL does: of two steps that lead to one place, either will do
+    if translation == "default":
+        automaton = _in_fixed_order(automaton)
+    run = automaton.accepting_run()
+    if run is None:
+        return None
+    word = spot.twa_word(run)
+    if simplify:
+        word.simplify()
+    return word_to_trace(word, {new: name for name, new in names.items()})
+
+
+def satisfies(tokens: Sequence[str], steps: Steps) -> bool:
+    """Whether all words of a trace's steps satisfy the formula; true if there are no words.
+
+    The steps' automaton then has no word in common with that of the negated formula.
+    """
+    formula, names = numbered(tokens)
+    bdd_dict = spot.make_bdd_dict()  # its own, so that nothing piles up
+    negation = _translate(spot.formula.Not(formula), "fast", bdd_dict)
+    return not negation.intersects(steps_automaton(steps, names, bdd_dict))
+
+
+def _translate(formula: spot.formula, translation: str, bdd_dict: spot.bdd_dict) -> spot.twa_graph:
+    translator = spot.translator(bdd_dict)
+    if translation == "fast":
+        translator.set_level(spot.postprocessor.Low)
+        translator.set_pref(spot.postprocessor.Any)
+    return translator.run(formula)
+
+
+def _in_fixed_order(automaton: spot.twa_graph) -> spot.twa_graph:
+    """The automaton with its states in an order that it alone decides.
+
+    Spot numbers the states of a minimised automaton (a deterministic weak one) by where its BDDs
+    happen to lie in memory. Here they are numbered breadth first, edges by their text, positive
+    literals first.
+    """
+    if not (automaton.prop_weak().is_true() and automaton.prop_universal().is_true()):
+        return automaton
+    bdd_dict, start = automaton.get_dict(), automaton.get_init_state_number()
+    ordered = spot.make_twa_graph(bdd_dict)
+    ordered.copy_ap_of(automaton)
+    ordered.copy_acceptance_of(automaton)
+    numbers, queue, edges = {start: 0}, [start], []
+    for state in queue:
+        texts = {spot.bdd_format_formula(bdd_dict, e.cond): e for e in automaton.out(state)}
+        for text in sorted(texts, key=lambda text: text.replace("!", "~")):
+            edge = texts[text]
+            if edge.dst not in numbers:
+                numbers[edge.dst] = len(numbers)
+                queue.append(edge.dst)
+            edges.append((numbers[state], numbers[edge.dst], edge.cond, edge.acc))
+    ordered.new_states(len(numbers))
+    for edge in edges:
+        ordered.new_edge(*edge)
+    ordered.merge_edges()
+    return ordered
+
+
 def _step_tokens(step: str, names: Mapping[str, str]) -> list[str]:
     """Prefix tokens of a step as Spot prints it: a disjunction of conjunctions of literals."""
     terms = [term.strip("()").split(" & ") for term in step.split(" | ")]

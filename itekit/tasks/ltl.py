@@ -13,14 +13,15 @@ satisfies (`0`, `&a!a`) leaves no word at all, and such a trace satisfies every 
 definition, for DeepLTL's checker, whose data label unsatisfiable formulas `{0}`, and the authors'.
 Here it has a verdict of its own, VACUOUS.
 
-Formulas and traces are prefix text (`itekit.logic.formulas`), or sequences of tokens.
+Formulas and traces are prefix text (`itekit.logic.formulas`), or sequences of tokens. Spot is
+imported when it is asked, so that a machine without it trains other tasks.
 """
 
-import spot
+from dataclasses import dataclass
 
 from itekit.logic.formulas import LTL, FormulaError, Text, read_tokens, split
-from itekit.logic.spot_bridge import numbered, steps_automaton, word_to_trace
 from itekit.logic.traces import Steps, parse_trace, read_trace, trace_equal
+from itekit.tasks.logic import LogicTask
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID, VACUOUS
 
 TRANSLATIONS = ("default", "fast")
@@ -33,26 +34,12 @@ def solve(formula: Text, translation: str = "default", *, simplify: bool = False
     Spot shortens the trace; the paper's data are not simplified. FormulaError if `formula` is not
     one LTL formula; ValueError for an unknown translation.
     """
+    from itekit.logic.spot_bridge import accepting_trace
+
     if translation not in TRANSLATIONS:
         known = ", ".join(TRANSLATIONS)
         raise ValueError(f"unknown translation {translation!r}: expected one of {known}")
-    spot_formula, names = numbered(read_tokens(formula, LTL))
-    automaton = _translate(spot_formula, translation, spot.make_bdd_dict())
-    automaton.merge_edges()  # as DeepLTL does: of two steps that lead to one place, either will do
-    if translation == "default":
-        automaton = _in_fixed_order(automaton)
-    run = automaton.accepting_run()
-    if run is None:
-        return None
-    word = spot.twa_word(run)
-    if simplify:
-        word.simplify()
-    return word_to_trace(word, {new: name for name, new in names.items()})
-
-
-def satisfies(formula: Text, trace: Text) -> bool:
-    """Whether all words of the trace satisfy the formula; true if the trace has no words."""
-    return _satisfies(formula, read_trace(trace))
+    return accepting_trace(read_tokens(formula, LTL), translation, simplify)
 
 
 def check(formula: Text, answer: Text, label: Text | None = None) -> str:
@@ -76,50 +63,33 @@ def check(formula: Text, answer: Text, label: Text | None = None) -> str:
     return VACUOUS if _satisfies("0", steps) else CORRECT
 
 
+def satisfies(formula: Text, trace: Text) -> bool:
+    """Whether all words of the trace satisfy the formula; true if the trace has no words."""
+    return _satisfies(formula, read_trace(trace))
+
+
 def is_empty(trace: Text) -> bool:
-    """Whether the trace stands for no word at all, since nothing satisfies one of its steps."""
+    """Whether the trace has no word at all, since nothing satisfies one of its steps."""
     return satisfies("0", trace)
 
 
-def _translate(formula: spot.formula, translation: str, bdd_dict: spot.bdd_dict) -> spot.twa_graph:
-    translator = spot.translator(bdd_dict)
-    if translation == "fast":
-        translator.set_level(spot.postprocessor.Low)
-        translator.set_pref(spot.postprocessor.Any)
-    return translator.run(formula)
-
-
 def _satisfies(formula: Text, steps: Steps) -> bool:
-    spot_formula, names = numbered(read_tokens(formula, LTL))
-    bdd_dict = spot.make_bdd_dict()  # its own, so that nothing piles up
-    negation = _translate(spot.formula.Not(spot_formula), "fast", bdd_dict)
-    return not negation.intersects(steps_automaton(steps, names, bdd_dict))
+    from itekit.logic import spot_bridge
+
+    return spot_bridge.satisfies(read_tokens(formula, LTL), steps)
 
 
-def _in_fixed_order(automaton: spot.twa_graph) -> spot.twa_graph:
-    """The automaton with its states in an order that it alone decides.
+@dataclass(frozen=True)
+class Ltl(LogicTask):
+    """LTL solving: a formula is given, and a trace that satisfies it is to be produced."""
 
-    Spot numbers the states of a minimised automaton (a deterministic weak one) by where its BDDs
-    happen to lie in memory. Here they are numbered breadth first, edges by their text, positive
-    literals first.
-    """
-    if not (automaton.prop_weak().is_true() and automaton.prop_universal().is_true()):
-        return automaton
-    bdd_dict, start = automaton.get_dict(), automaton.get_init_state_number()
-    ordered = spot.make_twa_graph(bdd_dict)
-    ordered.copy_ap_of(automaton)
-    ordered.copy_acceptance_of(automaton)
-    numbers, queue, edges = {start: 0}, [start], []
-    for state in queue:
-        texts = {spot.bdd_format_formula(bdd_dict, e.cond): e for e in automaton.out(state)}
-        for text in sorted(texts, key=lambda text: text.replace("!", "~")):
-            edge = texts[text]
-            if edge.dst not in numbers:
-                numbers[edge.dst] = len(numbers)
-                queue.append(edge.dst)
-            edges.append((numbers[state], numbers[edge.dst], edge.cond, edge.acc))
-    ordered.new_states(len(numbers))
-    for edge in edges:
-        ordered.new_edge(*edge)
-    ordered.merge_edges()
-    return ordered
+    set: str = "ltl35"
+
+    kind = prefix = "ltl"
+    fixed = "10!&|XU;{}"  # constants and operators; answers need `;` `{` `}`
+    sets = LogicTask.sets | {"patterns": "-patterns"}  # formulas that people wrote (ours)
+    needs = ("spot",)
+    check = staticmethod(check)
+
+    def solve(self, problem: Text) -> str | None:
+        return solve(problem, "fast")

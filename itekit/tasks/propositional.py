@@ -15,14 +15,19 @@ A label lists its propositions in the order in which the formula first names the
 of a renamed formula is the renamed label, letter by letter (ours).
 
 Verdicts do not depend on the method. Formulas and assignments are prefix text
-(`itekit.logic.formulas`), or sequences of tokens.
+(`itekit.logic.formulas`), or sequences of tokens. py-aiger is imported when it is asked.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
-from itekit.logic import aiger_bridge, truth_tables
+from itekit.logic import truth_tables
 from itekit.logic.formulas import PROPOSITIONAL, FormulaError, Text, from_tokens, read_tokens
 from itekit.logic.truth_tables import Assignment, parse_assignment
+from itekit.tasks.logic import LogicTask
+from itekit.tasks.streams import Pair
+from itekit.tasks.task import one_of
 from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID
 
 METHODS = ("fast", "aiger")
@@ -39,12 +44,16 @@ def solve(formula: Text, method: str = "fast") -> str | None:
         raise ValueError(f"unknown method {method!r}: expected one of {', '.join(METHODS)}")
     tokens, names = _read(formula)
     if method == "fast":
-        found = _implicant(tokens, names)
+        literals = _implicant(tokens, names)
     else:
+        from itekit.logic import aiger_bridge
+
         tree = from_tokens(tokens)
         model = aiger_bridge.model(tree)
-        found = model and aiger_bridge.core(tree, model).as_dict()
-    return Assignment(tuple((n, found[n]) for n in names if n in found)).text() if found else None
+        literals = model and aiger_bridge.core(tree, model).as_dict()
+    if not literals:
+        return None
+    return Assignment(tuple((n, literals[n]) for n in names if n in literals)).text()
 
 
 def classify(formula: Text) -> str:
@@ -75,15 +84,57 @@ def check(formula: Text, answer: Text, label: Text | None = None, method: str = 
     if method == "fast" and len(free) <= truth_tables.LARGEST:
         implied = truth_tables.implied_by(tokens, free, values)
     else:
+        from itekit.logic import aiger_bridge
+
         implied = aiger_bridge.implied_by(from_tokens(tokens), given)
     return CORRECT if implied else INCORRECT
 
 
-def form(answer: Text) -> Assignment | Text:
-    """What an answer is compared as: an assignment, in any order; what is none as it stands."""
-    with suppress(FormulaError):
-        return parse_assignment(answer)
-    return answer
+def by_name(pair: Pair) -> Pair:
+    """A problem, its label's literals sorted by name.
+
+    A literal is a name and 0 or 1, as in "a1b0". The label of a renamed problem need then not be
+    the renamed label, letter by letter.
+    """
+    formula, label = pair
+    return formula, "".join(sorted(label[i : i + 2] for i in range(0, len(label), 2)))
+
+
+@dataclass(frozen=True)
+class Propositional(LogicTask):
+    """A formula is given, and a partial assignment that implies it is to be produced.
+
+    Attributes:
+        label_order: of the literals in labels: by first "appearance" in the formula, as in the
+            kit's sets, or sorted by "name".
+    """
+
+    limit: int = 22
+    set: str = "prop35"
+    label_order: str = "appearance"
+
+    kind = "propositional"
+    prefix = "prop"
+    fixed = "10!&|=^"  # constants and operators
+    needs = ("aiger", "aiger_sat")
+    check = staticmethod(check)
+
+    def __post_init__(self):
+        super().__post_init__()
+        one_of(self, "label_order", ("name", "appearance"))
+
+    def solve(self, problem: Text) -> str | None:
+        return solve(problem)
+
+    def comparison_key(self, answer: Text) -> Assignment | Text:
+        """The parsed assignment, or the text if it does not parse."""
+        with suppress(FormulaError):
+            return parse_assignment(answer)
+        return answer
+
+    def pack(self, pairs: Sequence[Pair], vocabulary):
+        pairs = [by_name(pair) for pair in pairs] if self.label_order == "name" else pairs
+        return super().pack(pairs, vocabulary)
 
 
 def _read(formula: Text) -> tuple[Text, list[str]]:
@@ -96,4 +147,6 @@ def _implicant(tokens: Text, names: list[str]) -> dict[str, bool] | None:
     """The prime implicant of which the fast label is made."""
     if len(names) <= truth_tables.LARGEST:
         return truth_tables.prime_implicant(tokens, names)
+    from itekit.logic import aiger_bridge
+
     return aiger_bridge.prime_implicant(from_tokens(tokens))

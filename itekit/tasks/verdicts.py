@@ -28,7 +28,7 @@ SOLVED = (EXACT, CORRECT)
 GOOD = (*SOLVED, VACUOUS)  # what the paper counts as correct
 
 
-def propositions(pairs: Sequence[tuple], names: Sequence[str]) -> np.ndarray:
+def count_names(pairs: Sequence[tuple], names: Sequence[str]) -> np.ndarray:
     """How many of the names each problem holds: int64 [N]."""
     return np.array([len(used_tokens(problem, names)) for problem, _ in pairs])
 
@@ -40,6 +40,14 @@ class Judged:
     pairs: Sequence[tuple]
     answers: Sequence
     verdicts: Sequence[str]
+
+    def __post_init__(self):
+        for (problem, _), verdict in zip(self.pairs, self.verdicts, strict=True):
+            if verdict not in VERDICTS:
+                known = ", ".join(VERDICTS)
+                raise ValueError(
+                    f"the checker says {verdict!r} of {problem!r}: expected one of {known}"
+                )
 
     @cached_property
     def marks(self) -> dict[str, np.ndarray]:
@@ -61,9 +69,14 @@ class Judged:
         """The shares of correct answers, of those that are not vacuous, and of exact ones."""
         return {name: float(marks[rows].mean()) for name, marks in self.marks.items()}
 
+    def mistakes(self, most: int) -> list[tuple]:
+        """The first problems without a correct answer: (problem, label, answer, verdict)."""
+        rows = np.flatnonzero(~self.good)[:most]
+        return [(*self.pairs[i], self.answers[i], self.verdicts[i]) for i in rows]
+
     def table(self, names: Sequence[str], **others) -> dict:
         """Verdicts, rates, `others`, and the rate of correct answers by number of names."""
-        counts = propositions(self.pairs, names)
+        counts = count_names(self.pairs, names)
         good = {str(k): self.good[counts == k] for k in np.unique(counts)}
         rows = {k: {"samples": len(g), "correct": float(g.mean())} for k, g in good.items()}
         verdicts = {verdict: list(self.verdicts).count(verdict) for verdict in VERDICTS}
@@ -75,13 +88,15 @@ class Judged:
 
         Of correct, solved and exact answers, and of what is true in `others`, bool [N].
         """
-        aps, lengths = propositions(self.pairs, names), np.array([len(f) for f, _ in self.pairs])
+        aps = count_names(self.pairs, names)
+        lengths = np.array([len(problem) for problem, _ in self.pairs])
         tables = {"samples": np.ones_like(self.good), **self.marks, **others}
         for key, values in tables.items():
             tables[key] = np.zeros((aps.max(), lengths.max()), dtype=int)
             np.add.at(tables[key], (aps - 1, lengths - 1), values)
         samples, correct = tables["samples"], tables["correct"]
-        filled, totals = samples > 0, samples.sum(axis=1)
+        filled = samples > 0
+        totals = samples.sum(axis=1)
         rates = correct.sum(axis=1) / np.maximum(totals, 1)
         return {
             "propositions": list(range(1, aps.max() + 1)),
@@ -91,6 +106,16 @@ class Judged:
             "mean_correct_samples": float(correct.sum() / samples.sum()),
             "by_propositions": {str(row + 1): float(rates[row]) for row in np.flatnonzero(totals)},
         }
+
+
+def packed_bits(marks: np.ndarray) -> str:
+    """bool [N] as hexadecimal digits, a bit for each, for a file."""
+    return np.packbits(marks).tobytes().hex()
+
+
+def unpacked_bits(digits: str, count: int) -> np.ndarray:
+    """The bool [count] that `packed_bits` packed."""
+    return np.unpackbits(np.frombuffer(bytes.fromhex(digits), np.uint8))[:count].astype(bool)
 
 
 def paired_interval(first: np.ndarray, second: np.ndarray) -> tuple[float, float, float]:

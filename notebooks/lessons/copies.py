@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import Levenshtein
 
+from itekit.decoding import Solver
 from itekit.network import Network
-from itekit.redraw import Copier
 from itekit.vocabulary import Vocabulary
 from lessons.tables import html_table
 
@@ -84,9 +84,9 @@ def copies(network: Network, texts: Sequence[str], draw: int = 0) -> list[Copy]:
         ValueError: an empty or long string, or a character outside the test vocabulary.
     """
     for text in texts:
-        check_text(text, network.experiment.test_vocabulary)
+        check_text(text, network.experiment.task.test_vocabulary)
     found, known = [], network.experiment.readable_vocabulary.tokens
-    for text, answer in zip(texts, Copier(network, draw).answers(texts), strict=True):
+    for text, answer in zip(texts, Solver(network, draw).answers(texts, skip=True), strict=True):
         strange = next((f"no embedding for {one!r}" for one in text if one not in known), "")
         found.append(Copy(text, answer, strange))
     return found

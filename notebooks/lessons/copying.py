@@ -12,9 +12,9 @@ from uuid import uuid4
 
 import numpy as np
 
+from itekit.decoding import Solver
 from itekit.network import Network
 from itekit.notebooks import NO_PANEL
-from itekit.redraw import Copier
 from itekit.results import load_network
 
 SCRIPT = Path(__file__).with_name("copy_network.js")
@@ -31,17 +31,17 @@ panel(document.getElementById("{name}"), {networks}, {text});
 
 def packed(network: Network) -> dict:
     """A copying network for `copy_network.js`: a JSON value."""
-    made, extends = network.experiment, network.experiment.embedding.kind == "dual_part"
+    experiment, embedding = network.experiment, network.embedding
     arrays = {name: x.numpy() for name, x in network.model.state_dict().items()}
-    draws = range(DRAWS if extends else 1)
-    arrays["matrices"] = np.stack([Copier(network, draw).U.numpy() for draw in draws])
+    draws = range(DRAWS if embedding.random else 1)
+    arrays["matrices"] = np.stack([Solver(network, draw).U.numpy() for draw in draws])
     numbers = np.concatenate([x.ravel() for x in arrays.values()]).astype("<f4")
     return {
-        "tokens": made.readable_vocabulary.tokens,
-        "layers": made.model.layers,
-        "heads": made.model.heads,
-        "base": made.model.rope_base,
-        "shared": made.model.d_model - made.embedding.d_beta if extends else None,
+        "tokens": experiment.readable_vocabulary.tokens,
+        "layers": experiment.model.layers,
+        "heads": experiment.model.heads,
+        "base": experiment.model.rope_base,
+        "shared": experiment.model.d_model - embedding.d_beta if embedding.random else None,
         "sizes": [(name, x.size) for name, x in arrays.items()],
         "numbers": base64.b64encode(numbers.tobytes()).decode(),
     }

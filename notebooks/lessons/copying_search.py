@@ -19,13 +19,15 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from itekit.evaluation import GridEvaluation
-from itekit.experiments import Experiment, TrainingConfig, experiment, from_json, resolve_scale
-from itekit.files import locked, read_json, write_json
+from itekit.evaluation import Evaluation
+from itekit.experiments import Experiment, from_json
+from itekit.files import locked, read_json, resolve_scale, write_json
+from itekit.names import experiment, inside, run_name
+from itekit.network import Network
 from itekit.random_vectors import METHODS
 from itekit.results import RESULTS, RUNS, evaluated
-from itekit.tasks.copying import EvaluationGrid
-from itekit.training import VALIDATION_SEED, Network, Trainer
+from itekit.tasks.task import VALIDATION_SEED
+from itekit.training import Trainer
 from itekit.workers import Pool, TaskError
 from lessons.measured import command
 
@@ -42,11 +44,9 @@ BASELINE_ROWS = ((False, True, True), (False, True, False), NONE)
 SMALL = {"normal": (2, 4), "neighboring_points": (4, 6), "hypercube_vertices": (5, 6)}
 D_BETA = {method: (*small, 8, 16, 32) for method, small in SMALL.items()}  # the paper's columns
 SIZES = {  # what differs from copying-5-10/proposed of that scale
-    "lab": {
-        "training": TrainingConfig(3000, 64, warmup=200, validate_every=500, checkpoint_every=250),
-        "grid": EvaluationGrid(samples=5, stride=3),
-        "draws": 10,
-    }
+    "lab": inside("training", batch_size=64, checkpoint_every=250)
+    | inside("task.grid", samples=5, stride=3)
+    | {"task.draws": 10}
 }
 
 
@@ -84,18 +84,12 @@ class Setting:
     def experiment(self, scale: str | None = None) -> Experiment:
         """The experiment copying-5-10/search-COLUMN-ON; ValueError for what makes no sense."""
         variant = self.method if self.is_baseline else "proposed"
-        made = experiment(f"copying-5-10/{variant}", scale, self.seed)
-        embedding = replace(made.embedding, f_fn=self.f_fn)
+        changes = {"loss": "adacos" if self.adacos else "cross_entropy", "f_fn": self.f_fn}
         if not self.is_baseline:
-            embedding = replace(embedding, method=self.method, d_beta=self.d_beta, f_bn=self.f_bn)
-        return replace(
-            made,
-            name=f"copying-5-10/search-{self.column}-{self.on}",
-            embedding=embedding,
-            model=replace(made.model, normalize_features=self.f_fn),
-            loss="adacos" if self.adacos else "cross_entropy",
-            **SIZES.get(made.scale, {}),
-        )
+            changes |= {"method": self.method, "d_beta": self.d_beta, "f_bn": self.f_bn}
+        changes |= SIZES.get(resolve_scale(scale), {})
+        settings = experiment(f"copying-5-10/{variant}", scale, self.seed, **changes)
+        return replace(settings, name=f"copying-5-10/search-{self.column}-{self.on}")
 
 
 def search_settings(scale: str | None = None) -> tuple[Setting, ...]:
@@ -137,22 +131,22 @@ def missing(scale: str | None = None) -> list[Setting]:
 
 
 def evaluate_setting(network: Network) -> dict:
-    """`GridEvaluation.run` on the validation grid; "other_base": a mean at OTHER_BASE."""
-    found = GridEvaluation(network, VALIDATION_SEED, progress=False).run()
-    other = GridEvaluation(network.with_rope_base(OTHER_BASE), VALIDATION_SEED, progress=False)
-    draws = range(len(found["draws"]))[:OTHER_DRAWS]
-    means = [np.nanmean(other.distances(draw).mean(axis=2)) for draw in draws]
-    return found | {"other_base": float(np.mean(means))}
+    """The evaluation on the validation grid; "other_base": a mean at OTHER_BASE."""
+    task, how = network.experiment.task, {"progress": False, "seed": VALIDATION_SEED}
+    result = task.evaluate(Evaluation(network, **how), "validation")
+    solvers = Evaluation(network.with_rope_base(OTHER_BASE), **how).solvers()[:OTHER_DRAWS]
+    means = [np.nanmean(task.distances(solver, "validation")) for solver in solvers]
+    return result | {"other_base": float(np.mean(means))}
 
 
 def run_setting(setting: Setting, scale: str | None = None, folder: Path = FOLDER) -> dict:
-    """Train a setting in `folder`/SLUG, or go on with it, and evaluate it: the record."""
-    made = setting.experiment(scale)
+    """Train a setting in a folder of `folder`, or go on with it, and evaluate it: the record."""
+    settings = setting.experiment(scale)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    network = Trainer(made, Path(folder) / made.slug, device).run(progress=False)
+    network = Trainer(settings, Path(folder) / run_name(settings), device).run(progress=False)
     result = evaluated(network, evaluate_setting)
     record = asdict(setting) | {"edit_distance": result["result"]["mean_edit_distance"]}
-    words = {"command": f"python -m itekit {command(NOTEBOOK, made.scale, 'train')}"}
+    words = {"command": f"python -m itekit {command(NOTEBOOK, settings.scale, 'train')}"}
     record |= {"result": result["result"], "experiment": result["experiment"]}
     return record | {part: result[part] | words for part in ("trained", "evaluated")}
 
@@ -174,7 +168,7 @@ def search(scale: str | None = None, pool: Pool | None = None) -> None:
                     print(f"{words}  failed: {record}", flush=True)
                     continue
                 write_json(RESULTS / f"{NAME}-{scale}.json", [*load_search(scale), record])
-                shutil.rmtree(folder / setting.experiment(scale).slug, ignore_errors=True)
+                shutil.rmtree(folder / run_name(setting.experiment(scale)), ignore_errors=True)
                 print(f"{words}  {record['edit_distance']:.2f}", flush=True)
     if failed:
         raise RuntimeError(f"{failed} of {len(todo)} settings failed")

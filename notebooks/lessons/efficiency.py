@@ -9,8 +9,6 @@ that other work on the machine matters less than for the times.
 Shape letters: B sources, V vocabulary, D model, m interchangeable tokens.
 """
 
-import itertools
-import math
 import os
 import time
 import timeit
@@ -26,15 +24,18 @@ import torch
 from torch.nn.utils import clip_grad_norm_
 
 from itekit import random_vectors
-from itekit.data import Batch, PairStream, Problems
+from itekit.data import Batch
 from itekit.datasets.generate import sample
 from itekit.datasets.sets import read_set
 from itekit.decoding import END, beam
 from itekit.embeddings import EmbeddingConfig
-from itekit.experiments import LogicExperiment, experiment, resolve_scale
-from itekit.files import MissingError
-from itekit.random_vectors import sampling_set_size, seeded
-from itekit.training import Network, adamw, batch_loss
+from itekit.experiments import Experiment
+from itekit.files import MissingError, resolve_scale
+from itekit.names import experiment
+from itekit.network import Network
+from itekit.random_vectors import fewest_dimensions, seeded
+from itekit.tasks.streams import PairStream
+from itekit.training import adamw, batch_loss
 from lessons.measured import command, load_measured, origin
 
 NOTEBOOK = "13_efficiency"
@@ -72,7 +73,9 @@ class Subject:
         self.experiment = experiment(f"ltl/{method}", scale, seed)
         self.device = torch.device(device)
         self.network = Network(self.experiment).to(self.device)
-        self.optimizer = adamw(self.network, self.experiment.training.learning_rate)
+        self.optimizer = adamw(self.network)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.experiment.training.learning_rate
         self.draw = seeded(seed, 1)
 
     def train_step(self, batch: Batch) -> None:
@@ -88,7 +91,7 @@ class Subject:
     @torch.no_grad()
     def forward(self, batch: Batch) -> torch.Tensor:
         """The logits of a batch, with a U drawn for it, without gradients."""
-        U = self.network.train(False).matrix(self.experiment.vocabulary, self.draw)
+        U = self.network.train(False).matrix(self.experiment.task.vocabulary, self.draw)
         return self.network.logits(U, batch.to(self.device))
 
     def prepare(self) -> torch.Tensor:
@@ -102,7 +105,7 @@ class Subject:
         project, impossible = model.project, U.new_zeros(len(U))
         impossible[END] = -torch.inf
         with patch.object(model, "project", lambda U, x: project(U, x) + impossible):
-            return beam(model, U, source.to(self.device), steps, self.experiment.beam)[0][:, 0]
+            return beam(model, U, source.to(self.device), steps, self.experiment.task.beam)[0][:, 0]
 
 
 def take_turns(
@@ -145,24 +148,24 @@ def _weights(module: torch.nn.Module) -> int:
 
 
 @torch.no_grad()
-def vocabulary_costs(made: LogicExperiment, turns: int, sizes: Sequence[int] = SIZES) -> dict:
+def vocabulary_costs(experiment: Experiment, turns: int, sizes: Sequence[int] = SIZES) -> dict:
     """What embeddings of an experiment's width cost for m interchangeable tokens, m in `sizes`.
 
     The experiment gives D, the other tokens, and d_beta, which grows where its sampling set is too
     small. "bytes" are those of U, "seconds" the median of `turns` times of drawing it.
     """
-    D, config, others = made.model.d_model, made.embedding, made.vocabulary.learned_count
-    enough = lambda d, m: (sampling_set_size(config.method, d) or math.inf) >= m  # noqa: E731
-    widths = [next(d for d in itertools.count(config.d_beta) if enough(d, m)) for m in sizes]
+    D, config, training = experiment.model.d_model, experiment.embedding, experiment.task.vocabulary
+    widths = [max(config.d_beta, fewest_dimensions(config.method, m)) for m in sizes]
     parameters, seconds = {name: [] for name in METHODS}, {name: [] for name in METHODS}
     for m, width in zip(sizes, widths, strict=True):
-        vocabulary = replace(made.vocabulary, interchangeable=(tuple(f"x{i}" for i in range(m)),))
+        vocabulary = replace(training, interchangeable=(tuple(f"x{i}" for i in range(m)),))
         configs = EmbeddingConfig("learned"), EmbeddingConfig("alpha_renaming")
         for name, chosen in zip(METHODS, (*configs, replace(config, d_beta=width)), strict=True):
-            maker = chosen.build(vocabulary, vocabulary, D).train()
+            maker = chosen.maker.build(chosen, vocabulary, vocabulary, D).train()
             parameters[name].append(_weights(maker))
             draw = partial(maker.matrix, vocabulary, seeded(0, m))
             seconds[name].append(_median_seconds(draw, turns))
+    others = training.learned_count
     facts = {"sizes": list(sizes), "d_beta": widths, "bytes": [4 * D * (others + m) for m in sizes]}
     return facts | {"parameters": parameters, "seconds": seconds}
 
@@ -200,16 +203,18 @@ def measure(scale: str | None = None) -> dict:
     elif torch.get_num_threads() == 1:
         now, clock = time.process_time, "process_time"
     subjects = {method: Subject(method, scale, device=device) for method in METHODS}
-    made = subjects["proposed"].experiment
+    proposed = subjects["proposed"].experiment
+    task, size = proposed.task, proposed.training.batch_size
     try:
         pairs = read_set("ltl35", scale)["train"][: effort["formulas"]]
     except MissingError:
         pairs = sample("ltl35", scale, effort["formulas"])["train"]
-    problems, size = Problems.of(pairs, made.vocabulary), made.training.batch_size
-    stream = PairStream(problems, problems, size, made.seed)
-    batches = [stream.batch(step).to(device) for step in range(effort["turns"])]
-    source = problems.batch(np.arange(min(effort["sources"], len(problems)))).source.to(device)
-    facts = {"batch": size, "sources": len(source), "steps": effort["length"], "beams": made.beam}
+    problems = task.pack(pairs, task.vocabulary)
+    stream = PairStream(problems, problems, size, proposed.seed)
+    batches = [Batch.of(stream.batch(step)).to(device) for step in range(effort["turns"])]
+    first = problems.batch(np.arange(min(effort["sources"], len(problems))))
+    source = Batch.of(first).source.to(device)
+    facts = {"batch": size, "sources": len(source), "steps": effort["length"], "beams": task.beam}
     result: dict = {"formulas": facts, "methods": list(METHODS)}
     calls = {
         "training_step": lambda s, turn: s.train_step(batches[turn]),
@@ -225,7 +230,7 @@ def measure(scale: str | None = None) -> dict:
         method: {"embedding": _weights(s.network.embedding), "model": _weights(s.network.model)}
         for method, s in subjects.items()
     }
-    result["vocabulary"] = vocabulary_costs(made, effort["draws"])
+    result["vocabulary"] = vocabulary_costs(proposed, effort["draws"])
     counts, generator = COUNTS[:2] if scale == "smoke" else COUNTS, seeded(0, 20)
     drawn = {"dimensions": 20, "counts": list(counts), "seconds": {}}
     for method in random_vectors.METHODS:

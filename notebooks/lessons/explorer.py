@@ -36,7 +36,6 @@ from lessons.subjects import (
     Subject,
     arrows,
     attempts,
-    compared,
     grouped,
     renamings_of,
     shipped_models,
@@ -112,7 +111,8 @@ def answer_html(question: Question, judge: Judge | None) -> str:
     if asked != problem:
         undone = question.renaming.inverse()(question.answer)
         plain = Question(subject, problem, draw=question.draw).answer
-        same = compared(subject.task, undone) == compared(subject.task, plain)
+        key = subject.experiment.task.comparison_key
+        same = key(undone) == key(plain)
         remark = "the same answer as" if same else "another answer than"
         said = f"{_said(subject, problem, undone)}, {remark} without the renaming"
         rows.append(("renaming undone", said))
@@ -149,7 +149,7 @@ def attempts_html(question: Question, tried: Sequence[Attempt], most: int) -> st
 
 def rows_figure(question: Question) -> go.Figure:
     """The whole embedding matrix, the rows of the problem and of the answer lit."""
-    subject, embedding = question.subject, question.subject.experiment.embedding
+    subject, embedding = question.subject, question.subject.network.embedding
     U = subject.matrix(question.draw).numpy()
     tokens = (*subject.vocabulary.tokens, "○ others")[: len(U)]
     read = subject.as_read(question.asked)

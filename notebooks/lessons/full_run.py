@@ -9,15 +9,14 @@ from IPython.display import Markdown
 
 from itekit import results
 from itekit.datasets.generate import make_missing
-from itekit.datasets.sets import read_set
-from itekit.decoding import TEST_SEED
 from itekit.files import RUNS, read_log
+from itekit.names import changes, result_name, run_name
 from itekit.network import Network
-from itekit.redraw import PARTS, WRITTEN, Retries, redraw_sets
-from itekit.results import markdown_table, our_rate, our_value, paper_figures
+from itekit.redraw import Retries, redraw_task
 from itekit.tasks.verdicts import SOLVED
 from itekit.training import FINISHED
 from lessons import lesson_05, lesson_10
+from lessons.paper import markdown_table, our_rate, our_value, paper_figures, run_line
 from lessons.plots import show, training_curves
 
 PAUSE = 5.0  # seconds between looks whether another process has trained a network
@@ -40,10 +39,10 @@ def results_of(run) -> set[str]:
     if run.experiment is None:
         return {f"{name}-{settings['scale']}" for name in MEASURED[Path(run.notebook).stem]}
     if base := settings.get("rope_base"):
-        return {f"{run.experiment.slug}-model.rope_base={base}"}
+        return {f"{result_name(run.experiment)}-model.rope_base={base}"}
     do = settings.get("do", ["evaluate"])
     scaled = f"-scale{settings['logit_scale']}" if "logit_scale" in settings else ""
-    return {run.experiment.slug + f"-{part}{scaled}" * (part in REDRAWN) for part in do}
+    return {result_name(run.experiment) + f"-{part}{scaled}" * (part in REDRAWN) for part in do}
 
 
 def device_of(name: str | None) -> str:
@@ -64,8 +63,8 @@ def train(experiment, device: str | None = None) -> Network:
     Where another process trains it, or the network that it begins with, wait for that one.
     """
     name_command("train", experiment)
-    make_missing(experiment.sets, experiment.scale)
-    folder = RUNS / experiment.run
+    make_missing(experiment.task.set_names(), experiment.scale)
+    folder = RUNS / run_name(experiment)
     while True:
         try:
             run = results.trainer(experiment, folder, device_of(device))
@@ -77,13 +76,13 @@ def train(experiment, device: str | None = None) -> Network:
 
 def name_command(command: str, experiment, *options: str) -> None:
     """What results say that they were made by: a kernel was started by another command."""
-    words = [experiment.name, *experiment.changes.values(), "--scale", experiment.scale]
+    words = [experiment.name, *changes(experiment).values(), "--scale", experiment.scale]
     sys.argv = ["__main__.py", command, *words, "--seed", str(experiment.seed), *options]
 
 
 def trained(experiment, device: str | None = None) -> Network:
     """The network of a run that was trained before: here, or the shipped one."""
-    finished = RUNS / experiment.run / FINISHED
+    finished = RUNS / run_name(experiment) / FINISHED
     if finished.exists():
         return Network.load(finished, experiment).to(device_of(device))
     name, scale, seed = experiment.name, experiment.scale, experiment.seed
@@ -92,7 +91,7 @@ def trained(experiment, device: str | None = None) -> Network:
 
 def show_curves(experiment) -> None:
     """Show the loss of the training, and its accuracy."""
-    records = read_log(RUNS / experiment.run)
+    records = read_log(RUNS / run_name(experiment))
     if records:
         last = records[-1]
         alt = f"Training curves of {experiment.name}: the loss is {last['loss']:.3f} at the end"
@@ -103,22 +102,23 @@ def evaluate(network: Network, rope_base: float | None = None) -> dict:
     """Evaluate as the task asks, from the last part that was done on, and keep the result."""
     options = ["--rope-base", str(rope_base)] if rope_base else []
     name_command("evaluate", network.experiment, *options)
-    make_missing(network.experiment.sets, network.experiment.scale)
+    make_missing(network.experiment.task.set_names(), network.experiment.scale)
     network = network.with_rope_base(rope_base) if rope_base else network
-    result = results.evaluate(network, progress=False, keep=RUNS / network.experiment.slug)
-    print(results.run_line(result))
+    folder = RUNS / result_name(network.experiment)
+    result = results.evaluate(network, progress=False, folder=folder)
+    print(run_line(result))
     print(f"result    {results.save_result(result)}")
     return result
 
 
 def redraw(network: Network, part: str, tries: int, logit_scale: float | None = None) -> None:
     """Redraw and verify: on the kit's problems, or on those that people wrote; keep the result."""
-    kinds = WRITTEN if part == "patterns" else PARTS
-    settings = {"tries": tries, "kinds": kinds, "scale": logit_scale, "progress": False}
-    result = results.evaluated(network, lambda network: redraw_sets(network, **settings))
+    parts = ("patterns",) if part == "patterns" else ()
+    settings = {"tries": tries, "parts": parts, "scale": logit_scale, "progress": False}
+    result = results.evaluated(network, lambda network: redraw_task(network, **settings))
     suffix = f"-{part}" + f"-scale{logit_scale:g}" * bool(logit_scale)
     path = results.save_result(result, suffix=suffix)
-    for name in kinds:
+    for name in parts or network.experiment.task.parts:
         rates = result["result"][name]["solved"]["all"]
         print(f"{name:<16}solved by 1 try {rates[0]:.1%}, by {len(rates)} {rates[-1]:.1%}")
     print(f"result    {path}")
@@ -146,13 +146,7 @@ def heatmap(result: dict) -> None:
 
 def problems(experiment) -> list:
     """Some problems of the test, with their labels, spread over all of them."""
-    if experiment.sets:
-        pairs = read_set(experiment.set_name("35"), experiment.scale)["test"]
-    else:
-        names, grid = experiment.test_vocabulary.interchangeable[0], experiment.grid
-        cells = [grid.strings(*cell, TEST_SEED) for cell in grid.cells()]
-        strings = ["".join(names[i] for i in row) for cell in cells for row in cell]
-        pairs = [(string, string) for string in strings]
+    pairs = experiment.task.pairs(experiment.task.parts[0])
     return pairs[:: max(1, len(pairs) // ASKED)]
 
 
@@ -162,7 +156,7 @@ def answers_table(network: Network) -> Markdown:
     answers = Retries(network, progress=False).answers(0, [problem for problem, _ in pairs])
     for (problem, label), beams in zip(pairs, answers, strict=True):
         answer = beams[0] if beams else ""
-        verdict = network.experiment.check(problem, answer, label)
+        verdict = network.experiment.task.check(problem, answer, label)
         rows[verdict in SOLVED].append([f"`{problem}`", f"`{answer}`", verdict, f"`{label}`"])
     head = ("problem", "answer", "verdict", "label")
     return Markdown(markdown_table(head, rows[True][:SHOWN] + rows[False][:SHOWN]))

@@ -10,13 +10,14 @@ import plotly.graph_objects as go
 import torch
 from torch.nn.functional import cosine_similarity, cross_entropy, normalize
 
-from itekit.data import CopyingStream
-from itekit.experiments import experiment
+from itekit.data import Batch
+from itekit.decoding import Solver
 from itekit.losses import AdaCos
+from itekit.names import experiment
+from itekit.network import Network
 from itekit.random_vectors import seeded
-from itekit.redraw import Copier
 from itekit.tasks.copying import strings_with_unique
-from itekit.training import Network, adamw, learning_rate
+from itekit.training import adamw, learning_rate
 from lessons.copies import copies
 from lessons.exercises import Exercise, many, random_tensor
 from lessons.panels import Panel, look, small_panel
@@ -86,16 +87,17 @@ def short_run(
     """
     kind = "adacos" if adacos else "cross_entropy"
     base = experiment("copying-5-10/proposed", "paper", seed, loss=kind)
-    stream = CopyingStream(base.data, base.vocabulary, size, seed)
+    task = base.task
+    stream = task.stream(size, seed)
     network, records = Network(base).train(), []
-    optimizer = adamw(network, 0.0)
+    optimizer = adamw(network)
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     for step in range(steps):
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(step, steps, peak, warmup or steps // 5)
-        U = network.embedding.matrix(base.vocabulary, seeded(seed, 1, step))
+        U = network.embedding.matrix(task.vocabulary, seeded(seed, 1, step))
         torch.manual_seed(step)  # of dropout
-        batch = stream.batch(step)
+        batch = Batch.of(stream.batch(step))
         real = batch.target != 0
         logits, targets = network.logits(U, batch)[real], batch.target[real]
         loss = network.loss(logits, targets)
@@ -133,20 +135,20 @@ def run_figure(runs) -> go.Figure:
 
 def print_mistakes(network: Network, count: int = 64) -> None:
     """Cosines of the rows of 30 letters: of all pairs, and of those that copies confuse."""
-    vocabulary = network.experiment.test_vocabulary
+    vocabulary = network.experiment.task.test_vocabulary
     strings = strings_with_unique(count, 10, 10, np.random.default_rng(99))
     letters = vocabulary.interchangeable[0]
-    texts = ["".join(letters[i] for i in row) for row in strings]
-    U = Copier(network).U
-    cosines, made = (U @ U.T).numpy().round(2) + 0.0, Counter()
+    texts = network.experiment.task.texts(strings)
+    U = Solver(network).U
+    cosines, mistakes = (U @ U.T).numpy().round(2) + 0.0, Counter()
     for one in copies(network, texts):
         if len(one.answer) == len(one.source):  # no letter left out, so that places match
             pairs = zip(vocabulary.encode(one.source), vocabulary.encode(one.answer), strict=True)
-            made.update(cosines[pair].item() for pair in pairs if pair[0] != pair[1])
+            mistakes.update(cosines[pair].item() for pair in pairs if pair[0] != pair[1])
     every = Counter(cosines[3:, 3:][~np.eye(len(letters), dtype=bool)].tolist())
-    print(f"{made.total()} mistakes\n\ncosine   share of all pairs   share of mistakes")
+    print(f"{mistakes.total()} mistakes\n\ncosine   share of all pairs   share of mistakes")
     for value in sorted(every, reverse=True):
-        share = made[value] / max(1, made.total())
+        share = mistakes[value] / max(1, mistakes.total())
         print(f"{value:6.2f}{every[value] / every.total():15.0%}{share:20.0%}")
 
 

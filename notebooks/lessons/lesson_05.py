@@ -12,11 +12,11 @@ from torch.nn.functional import normalize
 
 from itekit.experiments import from_json
 from itekit.network import Network
-from itekit.results import markdown_table, our_value, paper_figures, paper_value
 from lessons.copies import copies
 from lessons.exercises import Exercise, many, random_tensor
 from lessons.figures import slider
 from lessons.lesson_03 import as_it_is, matrix
+from lessons.paper import markdown_table, our_value, paper_figures, paper_value
 from lessons.plots import COLOURS, edit_distance_heatmaps, show, style
 from lessons.plots.show import BELOW, WIDEST
 from lessons.runs import variant
@@ -32,7 +32,7 @@ def heatmaps(results: Mapping[str, dict]) -> None:
     """Show a heatmap for each result, on one colour scale; the box is what training held."""
     panels = []
     for name, one in results.items():
-        held = from_json(one["experiment"]).data
+        held = from_json(one["experiment"]).task.data
         grid = np.array(one["result"]["grid"], float)
         title = name.removeprefix("copying-5-10/")
         panels.append((title, grid, held.characters, (held.minimum, held.maximum)))

@@ -10,10 +10,10 @@ from IPython.display import Markdown
 from scipy.stats import pearsonr, rankdata, spearmanr, wilcoxon
 
 from itekit.random_vectors import METHODS, sampling_set_size
-from itekit.results import markdown_table, paper_value
 from lessons.copying_search import FEATURES, ROWS
 from lessons.exercises import Exercise, many
 from lessons.figures import correlation_bars, slider
+from lessons.paper import markdown_table, paper_value
 from lessons.plots import COLOURS, GREY, show, style
 from lessons.search_tables import FACTORS, KEYS, Record, correlations, pairs
 

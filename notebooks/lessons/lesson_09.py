@@ -8,13 +8,13 @@ import ipywidgets as widgets
 import plotly.graph_objects as go
 
 from itekit.alpha import Renaming, used_tokens
-from itekit.data import Pair, by_name
 from itekit.decoding import Solver
 from itekit.logic import truth_tables
 from itekit.logic.formulas import PROPOSITIONAL, to_prefix
 from itekit.network import Network
 from itekit.results import load_log
-from itekit.tasks.propositional import check, solve
+from itekit.tasks.propositional import by_name, check, solve
+from itekit.tasks.streams import Pair
 from itekit.tasks.verdicts import GOOD
 from lessons.exercises import Exercise, many, random_formula
 from lessons.infix import formula_from_text
@@ -29,7 +29,7 @@ NAMES, MARKS = "abc", "●▲■"
 
 def solver(network: Network) -> Solver:
     """Answers by the first random draw, over the names of the training."""
-    return Solver(network, 0, network.experiment.vocabulary)
+    return Solver(network, 0, network.experiment.task.vocabulary)
 
 
 def _marks(formula):

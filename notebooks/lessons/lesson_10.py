@@ -24,12 +24,12 @@ from lessons.tables import html_table
 
 def heatmap_panel(result: dict) -> tuple:
     """A panel for `plots.rate_heatmaps`: the counts over the grid, and what training held."""
-    grid, made = result["result"]["generalization"], result["experiment"]
-    recipe = preset(made["set"], made["scale"])
+    grid, task = result["result"]["generalization"], result["experiment"]["task"]
+    recipe = preset(task["set"], task["scale"])
     while hasattr(recipe, "source"):  # of a set that is derived from another
         recipe = recipe.source
     longest = max(stratum.high for stratum in recipe.strata)
-    return variant(result["name"]), grid["samples"], grid["correct"], made["propositions"], longest
+    return variant(result["name"]), grid["samples"], grid["correct"], task["propositions"], longest
 
 
 # The grid
@@ -94,9 +94,12 @@ def change_panel(networks: Mapping[str, Network], changes: Mapping[str, Callable
         for name, change in changes.items():
             rows[name] = change(formula, place) if name == "!!" else change(formula)
         table = [("", "<b>formula</b>", *(f"<b>{name}</b>" for name in solvers))]
-        answers = [solver.answers(list(rows.values())) for solver in solvers.values()]
+        answers = [solver.answers(list(rows.values()), skip=True) for solver in solvers.values()]
         for (name, text), *found in zip(rows.items(), *answers, strict=True):
-            marks = (f"{'✓' if solves(text, a) else '✗'} <code>{escape(a)}</code>" for a in found)
+            marks = (
+                f"{'✓' if solves(text, a) else '✗'} <code>{escape(a) or '(no answer)'}</code>"
+                for a in found
+            )
             table.append((name, escape(to_infix(parse_prefix(text))), *marks))
         return html_table(table)
 

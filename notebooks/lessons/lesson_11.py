@@ -10,9 +10,9 @@ from plotly.subplots import make_subplots
 
 from itekit.alpha import alpha_covariance
 from itekit.datasets.presets import perturb
-from itekit.results import markdown_table, our_rate, paper_cell
 from lessons.exercises import Exercise, many, random_formula
 from lessons.figures import slider
+from lessons.paper import markdown_table, our_rate, paper_cell
 from lessons.perturbation import published_perturbation
 from lessons.plots import show, style
 from lessons.plots.lines import METHODS

@@ -11,13 +11,14 @@ import torch
 from IPython.display import Markdown
 
 from itekit.alpha import Renaming, alpha_covariance, used_tokens
-from itekit.data import problems
+from itekit.data import Batch
 from itekit.datasets.sets import read_set
 from itekit.decoding import Solver
-from itekit.experiments import experiment
-from itekit.results import load_result, markdown_table, our_rate, paper_cell, shipped
+from itekit.names import TASKS
+from itekit.results import load_result, shipped
 from lessons.exercises import Exercise, many, one_by_one, replaced
 from lessons.panels import Panel, look, small_panel
+from lessons.paper import markdown_table, our_rate, paper_cell
 from lessons.plots import COLOURS, SYMBOLS, show, style
 from lessons.plots.show import GREY, GRID
 from lessons.rates import wilson
@@ -38,8 +39,7 @@ class Rule:
     """A function that answers one formula, with what `itekit.evaluation.covariance` asks for."""
 
     def __init__(self, answer: Callable[[str], str], task: str = "propositional"):
-        self.answer, name = answer, {"ltl": "ltl/plain"}.get(task, "prop/plain")
-        self.experiment = experiment(name, "smoke")
+        self.answer, self.task = answer, TASKS[task]()
 
     def answers(self, formulas: Sequence[str]) -> list[str]:
         return [self.answer(formula) for formula in formulas]
@@ -60,9 +60,9 @@ def with_aps(name: str, size: str, names: Sequence[str], k: int, most: int) -> l
 @torch.no_grad()
 def scores(solver: Solver, formula: str, label: str, U: torch.Tensor) -> torch.Tensor:
     """The score of each next token while the network writes a label, with the matrix U: [T, V]."""
-    some = problems(solver.experiment, [(formula, label)], solver.vocabulary)
-    (found,) = solver.network.logits(U, some.batch(np.array([0])))
-    return found.nan_to_num(neginf=0)  # of tokens that never come
+    packed = solver.task.pack([(formula, label)], solver.vocabulary)
+    (logits,) = solver.network.logits(U, Batch.of(packed.batch(np.array([0]))))
+    return logits.nan_to_num(neginf=0)  # of tokens that never come
 
 
 def forms_panel(agreement: Callable[[Sequence[str]], float]) -> Panel:
@@ -84,8 +84,9 @@ def forms_panel(agreement: Callable[[Sequence[str]], float]) -> Panel:
 
     sliders = {"forms asked": (6, 2, MOST_FORMS), "strays, in %": (50, 0, 100)}
     sliders["other answers"] = 5, 1, 25
-    made = (widgets.IntSlider(*r, **look(name, "34em", "12em")) for name, r in sliders.items())
-    return small_panel(work, *made)
+    shape = "34em", "12em"
+    controls = (widgets.IntSlider(*r, **look(name, *shape)) for name, r in sliders.items())
+    return small_panel(work, *controls)
 
 
 def show_forms(

@@ -5,20 +5,21 @@ from collections.abc import Mapping
 
 import plotly.graph_objects as go
 
-from itekit.data import PairStream, Problems
-from itekit.datasets.sets import read_set
-from itekit.experiments import LogicExperiment
+from itekit.data import Batch
+from itekit.experiments import Experiment
+from itekit.tasks.streams import PairStream, Problems
 from lessons.exercises import Exercise, many
 from lessons.figures import slider
 from lessons.plots import COLOURS, GREY, runtime_figure, show, style
 from lessons.plots.lines import METHODS
 
 
-def formulas(made: LogicExperiment) -> tuple[Problems, PairStream]:
-    """Training problems for 24 batches, and the stream that cuts them into batches."""
-    size = made.training.batch_size
-    problems = Problems.of(read_set("ltl35", made.scale)["train"][: 24 * size], made.vocabulary)
-    return problems, PairStream(problems, problems, size, made.seed)
+def formulas(experiment: Experiment) -> tuple[Problems, list[Batch]]:
+    """Training problems for 24 batches, and these batches."""
+    size, task = experiment.training.batch_size, experiment.task
+    problems = task.pack(task.sides(experiment.seed)[0][: 24 * size], task.vocabulary)
+    stream = PairStream(problems, problems, size, experiment.seed)
+    return problems, [Batch.of(stream.batch(step)) for step in range(len(problems) // size)]
 
 
 def show_against_tokens(costs: Mapping, values: Mapping, title: str, unit: str) -> None:

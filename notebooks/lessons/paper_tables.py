@@ -12,12 +12,12 @@ from pathlib import Path
 from IPython.display import Markdown, display
 
 from itekit.files import DATA, RESULTS, RUNS, SCALES, read_json, read_log
+from itekit.names import NAMES
 from itekit.notebooks import read_list
-from itekit.results import markdown_table, our_rate, our_value, paper_figures, paper_table
-from itekit.tasks.names import NAMES
 from lessons import lesson_05, lesson_10
 from lessons.figures import show_solving_times
 from lessons.full_run import results_of
+from lessons.paper import markdown_table, our_rate, our_value, paper_figures, paper_table
 from lessons.search_tables import paper_search, search_table
 
 LIST = Path(__file__).parents[1] / "paper.toml"

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from IPython.display import Markdown
 
-from itekit.experiments import experiment
 from itekit.files import MissingError
+from itekit.names import NAMES, experiment
 from itekit.network import Network
 from itekit.results import (
     RUNS,
@@ -21,13 +21,10 @@ from itekit.results import (
     load_network,
     load_or_train,
     load_redraw,
-    markdown_table,
-    our_rate,
-    paper_cell,
     results,
     shipped,
 )
-from itekit.tasks.names import LOGIC_NAMES
+from lessons.paper import markdown_table, our_rate, paper_cell
 from lessons.rates import wilson
 
 COLUMNS = {  # what a row of the paper's tables on logic tells
@@ -38,6 +35,7 @@ COLUMNS = {  # what a row of the paper's tables on logic tells
     "beyond": "of it: more APs than in training",
     "alpha-covariance-3": "alpha-covariance, 3 APs",
 }
+LOGIC_NAMES = tuple(name for name in NAMES if not name.startswith("copying-"))
 HEAD = ("experiment", "size", *COLUMNS.values(), "seeds", "minutes", "hardware")
 
 
@@ -77,7 +75,8 @@ class Runs:
 @cache
 def _trained(runs: Runs, name: str) -> Network:
     folder = Path(tempfile.mkdtemp()) if runs.scale == "smoke" else RUNS
-    return load_or_train(name, runs.scale, runs.seed, True, folder, False)
+    settings = experiment(name, runs.scale, runs.seed)
+    return load_or_train(settings, folder, train=True, progress=False)
 
 
 @cache
@@ -104,7 +103,7 @@ def counts(one: Mapping, key: str = "correct") -> dict[str, tuple[int, int]]:
     grid = one["result"]["generalization"]
     right, samples = (np.sum(grid[k], axis=1).tolist() for k in (key, "samples"))
     family = one["name"].partition("/")[0]  # full-vocabulary, with all APs, is judged alike
-    known = experiment(f"{family}/proposed", one["scale"]).propositions
+    known = experiment(f"{family}/proposed", one["scale"]).task.propositions
     rows = {str(n): both for n, both in enumerate(zip(right, samples, strict=True), 1)}
     parts = {"grid": slice(None), "known": slice(known), "more": slice(known, None)}
     rows |= {name: (sum(right[part]), sum(samples[part])) for name, part in parts.items()}

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from scipy.stats import pearsonr
 
 from itekit.random_vectors import METHODS
-from itekit.results import paper_table
 from lessons.copying_search import FEATURES, ROWS, Setting
+from lessons.paper import paper_table
 
 KEYS = ("method", "d_beta", *FEATURES)
 FACTORS = (*METHODS, "d_beta", *FEATURES)

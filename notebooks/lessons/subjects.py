@@ -8,7 +8,7 @@ Paper, sections "Embedding matrix", "Alpha-Covariance", "LTL Solving".
 
 import math
 import pkgutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,18 +28,17 @@ from itekit.alpha import (
     used_tokens,
 )
 from itekit.datasets.sets import read_set
-from itekit.evaluation import TEST_SEED
-from itekit.experiments import SCALES, experiment
+from itekit.files import SCALES
 from itekit.logic.formulas import LANGUAGES, FormulaError, parse_prefix, to_prefix
 from itekit.logic.traces import parse_trace
 from itekit.logic.truth_tables import parse_assignment
+from itekit.names import NAMES, experiment
 from itekit.network import Network
 from itekit.random_vectors import seeded
 from itekit.redraw import Retries
 from itekit.results import checkpoint_path
 from itekit.tasks.copying import strings_with_unique
-from itekit.tasks.names import NAMES
-from itekit.tasks.propositional import form
+from itekit.tasks.task import TEST_SEED
 from itekit.tasks.verdicts import EXACT, INCORRECT, SOLVED, TIME_OUT
 from itekit.workers import Pool
 from lessons.copies import LONGEST, check_text
@@ -51,11 +50,6 @@ BEST = ("copying-5-10/randomized-positions", "ltl/proposed", "prop/proposed")
 CPU_SECONDS = 3.0  # for a check
 VARIANTS = 120  # renamings of a problem at most, as in the evaluations
 AT_ONCE = 12  # problems that are decoded in one step
-
-
-def compared(task: str, answer: str):
-    """What an answer is compared as: an assignment in any order, all others as they stand."""
-    return form(answer) if task == "propositional" else answer
 
 
 def arrows(renaming: Renaming, names: Iterable[str], mark: str = " → ") -> list[str]:
@@ -78,9 +72,9 @@ class Subject:
     def __init__(self, network: Network):
         self.network, self.experiment = network, network.experiment
         self.retries = Retries(network, progress=False)
-        self.task = getattr(network.experiment, "task", "copying")
+        self.task = network.experiment.task.kind
         self.vocabulary = self.experiment.readable_vocabulary
-        self.names = self.experiment.test_vocabulary.interchangeable[0]
+        self.names = self.experiment.task.test_vocabulary.interchangeable[0]
         self.readable_names = self.vocabulary.interchangeable[0]
         self.is_random = self.experiment.embedding.kind == "dual_part"
 
@@ -103,7 +97,7 @@ class Subject:
     def read(self, text: str) -> str:
         """The problem that was typed; ValueError: what is wrong, and where."""
         problem = text.strip()
-        check_text(problem, self.experiment.test_vocabulary)
+        check_text(problem, self.experiment.task.test_vocabulary)
         return problem
 
     def random(self, rng: np.random.Generator) -> str:
@@ -114,7 +108,7 @@ class Subject:
         return "".join(names[strings_with_unique(1, length, unique, rng)[0]])
 
     def answers(self, problems: Sequence[str], draw: int = 0) -> list[str]:
-        """The network's answers; empty where it cannot read the problem."""
+        """The network's answers; ValueError says why it cannot read a problem."""
         return self.retries.solver(draw).answers(problems)
 
     def remark(self, text: str) -> str:
@@ -166,7 +160,7 @@ class LogicSubject(Subject):
             formula = renaming(formula)
             remark = f"here {', '.join(arrows(renaming, strange, ' is called '))}"
         problem = to_prefix(formula)
-        if not set(formula.tokens()) <= set(self.experiment.test_vocabulary.tokens):
+        if not set(formula.tokens()) <= set(self.experiment.task.test_vocabulary.tokens):
             spelled = to_infix(formula, unicode=True)
             remark = f"{spelled}, rewritten into what the models know: ! & X U 1 0"
             problem = to_prefix(formula.core()).replace("!!", "")  # as in no formula of training
@@ -188,14 +182,14 @@ class LogicSubject(Subject):
 
     def random(self, rng: np.random.Generator) -> str:
         """A problem of the generalization set; MissingSetError: it is not there."""
-        name, known = self.experiment.set_name("-generalization"), set(self.vocabulary.tokens)
+        name, known = self.experiment.task.set_name("generalization"), set(self.vocabulary.tokens)
         pairs = read_set(name, self.experiment.scale)["test"]
         readable = [formula for formula, _ in pairs if set(formula) <= known]
         return readable[rng.integers(len(readable))]
 
     def as_read(self, problem: str) -> Renaming:
         names = self.readable_names
-        return canonical_renaming(problem if self.experiment.canonical else "", names, names)
+        return canonical_renaming(problem if self.experiment.task.canonical else "", names, names)
 
     def tree(self, problem: str) -> tuple[list[str], list[tuple[int, ...]]]:
         symbols = {operator.token: operator.symbol for operator in self.language.operators}
@@ -219,14 +213,13 @@ class Model:
 
 def shipped_models() -> list[Model]:
     """The shipped checkpoints: the best ones, then by name, the largest size first, by seed."""
-    found, names = [], dict.fromkeys(BEST + NAMES)
-    for name, scale, seed in product(names, SCALES[::-1], range(10)):
-        made = experiment(name, scale, seed)
-        if checkpoint_path(made).exists():
+    models = []
+    for name, scale, seed in product(dict.fromkeys(BEST + NAMES), SCALES[::-1], range(10)):
+        settings = experiment(name, scale, seed)
+        if (path := checkpoint_path(settings)).exists():
             label = f"{name}, {scale} size" + f", seed {seed}" * (seed > 0)
-            task = getattr(made, "task", "copying")
-            found.append(Model(label, task, checkpoint_path(made)))
-    return found
+            models.append(Model(label, settings.task.kind, path))
+    return models
 
 
 class Judge:
@@ -325,30 +318,33 @@ def renamings_of(subject: Subject, problem: str, variants: int = VARIANTS) -> li
 
 @dataclass
 class Groups:
-    """The answers to one problem under many renamings so far, each with its renaming undone."""
+    """The answers to one problem under many renamings so far, each with its renaming undone.
 
-    task: str
+    `key`: what answers are compared by.
+    """
+
+    key: Callable
     undone: list[str] = field(default_factory=list)
 
     def sorted(self) -> list[tuple[str, list[int]]]:
         """The first of each group of equal answers and the numbers of all, the largest first."""
         members = {}
         for number, answer in enumerate(self.undone):
-            members.setdefault(compared(self.task, answer), []).append(number)
+            members.setdefault(self.key(answer), []).append(number)
         groups = sorted(members.values(), key=len, reverse=True)
         return [(self.undone[numbers[0]], numbers) for numbers in groups]
 
     @property
     def covariance(self) -> float:
         """Alpha-covariance over the answers so far, two or more."""
-        return alpha_covariance([compared(self.task, answer) for answer in self.undone])
+        return alpha_covariance([self.key(answer) for answer in self.undone])
 
 
 def grouped(
     subject: Subject, problem: str, renamings: list[Renaming], draw: int = 0
 ) -> Iterator[Groups]:
     """Answer the problem under each renaming, some at a time; what there is after each step."""
-    groups = Groups(subject.task)
+    groups = Groups(subject.experiment.task.comparison_key)
     for start in range(0, len(renamings), AT_ONCE):
         part = renamings[start : start + AT_ONCE]
         answers = subject.answers([renaming(problem) for renaming in part], draw)

@@ -26,7 +26,8 @@ from torch.nn.functional import cross_entropy, linear
 from torch.nn.utils import clip_grad_norm_
 
 from itekit.data import Batch, stream
-from itekit.experiments import Experiment, experiment
+from itekit.experiments import Experiment
+from itekit.names import experiment
 from itekit.network import Network
 from itekit.random_vectors import seeded
 from itekit.training import adamw, batch_loss

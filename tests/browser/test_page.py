@@ -55,7 +55,7 @@ def test_the_page_is_one_file_and_fits_a_phone(page):
 
 def test_it_answers_200_strings_as_torch_does(page):
     networks = [load_network(f"copying-5-10/{one}", "paper") for one in NETWORKS]
-    names = networks[1].experiment.test_vocabulary.interchangeable[0]
+    names = networks[1].experiment.task.test_vocabulary.interchangeable[0]
     rng, asked = np.random.default_rng(0), []
     for number in range(200):  # half of them such that plain can read them
         some = rng.permutation(names[: 5 if number % 2 else 30])[: rng.integers(1, 31)]
