@@ -230,6 +230,14 @@ def test_an_installed_wheel_trains_and_judges_in_an_empty_folder(installed, tmp_
         assert run("-c", PLACES, **variables) == (0, f"{root}/runs {root}/data/results\n")
 
 
+def test_a_checkout_writes_where_itekit_home_says_and_finds_what_comes_with_it(tmp_path):
+    code = f"{PLACES}; from itekit.results import *; assert shipped('ltl/plain') and load_network("
+    code += "'ltl/plain', 'lab')"
+    env = os.environ | {"PYTHONPATH": str(ROOT), "ITEKIT_HOME": str(tmp_path)}
+    said = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert said.stdout == f"{tmp_path}/runs {tmp_path}/data/results\n", said.stderr
+
+
 def test_a_task_in_a_folder_of_its_own_goes_from_data_to_a_verdict(installed):
     """In under 120 lines, with the installed wheel and nothing else, in all ways."""
     text = Path(registers.__file__).read_text("utf-8")

@@ -67,8 +67,8 @@ def train(experiment, device: str | None = None) -> Network:
     folder = RUNS / run_name(experiment)
     while True:
         try:
-            run = results.trainer(experiment, folder, device_of(device))
-            return run.run(progress=False)
+            trainer = results.trainer(experiment, folder, device_of(device))
+            return trainer.run(progress=False, on_record=print_record)
         except BlockingIOError as error:
             print(f"{error}; waiting for it", flush=True)
             time.sleep(PAUSE)
