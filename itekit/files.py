@@ -30,9 +30,9 @@ LOCK = ".lock"  # in a folder in which only one process may write
 STALE = 3600  # seconds after which a temporary file must be a killed run's
 LARGEST = {int: 2**63, float: 1e300}  # numbers of a file are smaller
 
-# What comes with the kit is in data/ beside the package; an installed one carries all of it but the
-# networks. Runs and results go to ITEKIT_HOME, else to the checkout, else (installed) to the
-# working folder; they are read from there, and where there are none, from what comes with the kit.
+# What comes with the kit is in data/ beside the package; an installed one carries it. Runs and
+# results go to ITEKIT_HOME, else to the checkout, else (installed) to the working folder; they are
+# read from there, and where there are none, from what comes with the kit.
 _CHECKOUT = Path(__file__).resolve().parents[1]
 _CARRIED = _CHECKOUT / "itekit" / "data_files"
 _INSTALLED = _CARRIED.exists()

@@ -215,7 +215,7 @@ def test_an_installed_wheel_trains_and_judges_in_an_empty_folder(installed, tmp_
     run, empty, site = installed
     carried = {path.name for path in (site / "itekit").rglob("*") if path.suffix != ".py"}
     assert {"py.typed", "paper.json", "ltl.txt", "propositional.txt"} <= carried
-    assert not any(name.endswith((".safetensors", ".png")) for name in carried)
+    assert not any(name.endswith(".png") for name in carried)
     assert run("-c", SETS) == (0, "10000\n")
     assert "make " not in run("-m", "itekit", "doctor")[1]
     assert not (site / "lessons").exists()

@@ -16,12 +16,11 @@ from itekit.names import NAMES
 from itekit.notebooks import read_list
 from lessons import lesson_05, lesson_10
 from lessons.figures import show_solving_times
-from lessons.full_run import results_of
-from lessons.paper import markdown_table, our_rate, our_value, paper_figures, paper_table
+from lessons.full_run import figure_of, results_of
+from lessons.paper import markdown_table, paper_figures, paper_table
 from lessons.search_tables import paper_search, search_table
 
 LIST = Path(__file__).parents[1] / "paper.toml"
-NAMES_OF_TRAINING = 5  # APs in the paper, within which it measures alpha-covariance
 
 
 @dataclass(frozen=True)
@@ -53,23 +52,6 @@ def validation(result: dict) -> float:
     records = read_log(RUNS / run) or (read_json(shipped) if shipped.exists() else [])
     last = records[-1] if records else {}
     return last.get("validation_edit_distance", -last.get("validation_accuracy", 0.0))
-
-
-def figure_of(result: dict, column: str) -> float | None:
-    """A figure of a result by the paper's column; None where it is about other names than its."""
-    kinds, measured = ("alpha_covariance_training", "alpha_covariance"), result["result"]
-    if column == "training-minutes":
-        return result["trained"]["seconds"] / 60
-    if column == "mean edit distance":
-        return our_value(result)
-    if not column.startswith("alpha-covariance-"):
-        rate = our_rate(result, "correct" if column == "test-correct" else column)
-        return None if rate is None else 100 * rate
-    count, _, names = column.removeprefix("alpha-covariance-").partition("-of-")
-    for part in (measured.get(kind) for kind in kinds):
-        if part and part["vocabulary"] == int(names or NAMES_OF_TRAINING):
-            return 100 * part["by_propositions"].get(count, {"mean": float("nan")})["mean"]
-    return None
 
 
 class PaperTables:
