@@ -6,7 +6,7 @@
 # make slides the slides of the guide's classes -> reports/slides
 # make bench  the benchmarks, one after another
 # make llm    the offline language model of notebook 14 (127 MB)
-# make doctor     what works here, and how to mend what does not
+# make doctor     what works here, and how to fix what does not
 # make refresh    execute every notebook in place at lab size, outputs kept
 # make student    the notebooks without outputs and solutions, for a class
 # make clean      remove reports and caches (make distclean: the environment too)
@@ -50,12 +50,12 @@ $(READY): $(REQUIREMENTS) pyproject.toml docs/jupyter_config.py
 	@command -v "$(PYTHON)" >/dev/null || { echo "No $(PYTHON) here. itekit needs" \
 		"Python 3.11, 3.12 or 3.13: install one, or name it: make run PYTHON=/path/to/python3"; exit 1; }
 	@rm -f $(READY)
-	@options=$$("$(PYTHON)" itekit/doctor.py .venv "$(REQUIREMENTS)" "$(TORCH)") || exit 1; \
+	@options=$$("$(PYTHON)" docs/set_up.py "$(TORCH)") || exit 1; \
 	$(BIN)/python -m pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv --clear .venv || exit 1; \
 	echo "Installing $(REQUIREMENTS) into .venv (some minutes the first time)"; \
 	{ $(PIP) $$options -r "$(REQUIREMENTS)" && $(PIP) --no-deps -e . -e notebooks; } || \
-		{ echo "The set-up stopped: the lines above say why. Once mended, the same command" \
-		"goes on from here."; exit 1; }
+		{ echo "The set-up stopped: the lines above say why. Fix the cause and run the same" \
+		"command again."; exit 1; }
 	@mkdir -p $(SETTINGS) && printf '%s\n' '{"@jupyterlab/apputils-extension:notification":' \
 		'{"fetchNews": "false", "checkForUpdates": false}}' > $(SETTINGS)/overrides.json
 	@mkdir -p $(dir $(SERVER)) && cp docs/jupyter_config.py $(SERVER)

@@ -220,7 +220,7 @@ def make_parser() -> argparse.ArgumentParser:
     made.add_argument("--workers", type=count, help="processes; default: one for each core")
     made.add_argument("--output", metavar="DIR", help="default: runs/sets/NAME-SCALE")
 
-    command("itekit.doctor:main", "", "doctor", "Say what works here, and how to mend the rest.")
+    command("itekit.doctor:main", "", "doctor", "Say what works here, and how to fix the rest.")
     return parser
 
 

@@ -25,11 +25,11 @@ from itekit.vocabulary import Vocabulary
 def check_vocabulary(vocabulary: Vocabulary, training: Vocabulary) -> None:
     """ValueError unless a vocabulary differs from that of training in the size of classes alone."""
     if vocabulary.fixed != training.fixed:
-        expected, found = (" ".join(v.fixed) or "none" for v in (training, vocabulary))
-        raise ValueError(f"expected the fixed tokens of training, {expected}; found {found}")
+        fixed, others = (" ".join(v.fixed) or "none" for v in (training, vocabulary))
+        raise ValueError(f"expected the fixed tokens of training, {fixed}; found {others}")
     if len(vocabulary.class_sizes) != (classes := len(training.class_sizes)):
-        found = len(vocabulary.class_sizes)
-        raise ValueError(f"expected {classes} classes of interchangeable tokens, found {found}")
+        other = len(vocabulary.class_sizes)
+        raise ValueError(f"expected {classes} classes of interchangeable tokens, found {other}")
 
 
 def send(x: Tensor, device: torch.device | str) -> Tensor:
@@ -131,8 +131,8 @@ class LearnedEmbedding(nn.Module):
     def matrix(self, vocabulary: Vocabulary, generator: torch.Generator | None = None) -> Tensor:
         """U, [V, D]; `generator` is not used. ValueError for a token without a learned row."""
         check_vocabulary(vocabulary, self.vocabulary)
-        if (found := len(vocabulary)) != (rows := len(self.learned)):
-            why = f"there are rows for {rows} tokens, and the vocabulary has {found}"
+        if (tokens := len(vocabulary)) != (rows := len(self.learned)):
+            why = f"there are rows for {rows} tokens, and the vocabulary has {tokens}"
             raise ValueError(f"learned embeddings cannot be extended: {why}")
         return normalize(self.learned, dim=-1) if self.f_fn else self.learned
 

@@ -215,11 +215,12 @@ class Evaluation:
     ) -> dict:
         """Alpha-covariance by number of names (from 2), on the first `most` problems with each.
 
-        Each number is a part of its own, called PART-NUMBER.
+        Problems that the network cannot read are left out. Each number is a part of its own, called
+        PART-NUMBER.
         """
         solvers = self.solvers(vocabulary)
-        readable = (pair for pair in pairs if solvers[0].can_read(pair[0]))
-        solver = solvers[self.median(solvers, list(islice(readable, LOSS_PROBLEMS)))[0]]
+        pairs = [pair for pair in pairs if solvers[0].can_read(pair[0])]
+        solver = solvers[self.median(solvers, pairs[:LOSS_PROBLEMS])[0]]
         names = vocabulary.interchangeable[0]
         counts = count_names(pairs, self.task.test_vocabulary.interchangeable[0])
         rows = {}

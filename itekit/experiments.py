@@ -6,9 +6,10 @@ A setting is called by its path, such as "training.steps". One out of range is a
 import dataclasses
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 from itekit.embeddings import EmbeddingConfig
-from itekit.files import typed
+from itekit.files import rebuild
 from itekit.losses import LOSSES
 from itekit.model import ModelConfig
 from itekit.tasks.task import TASKS, Task, at_least, one_of
@@ -63,7 +64,7 @@ class Experiment:
     """
 
     name: str
-    task: Task
+    task: Any  # a `tasks.task.Task`: which one, its JSON says by "kind"
     embedding: EmbeddingConfig = field(default_factory=EmbeddingConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
@@ -130,7 +131,7 @@ def from_json(value: dict, kind: type[Task] | None = None) -> Experiment:
     if kind is None or word != kind.kind:
         known = kind.kind if kind else ", ".join(TASKS)
         raise ValueError(f"unknown task {word!r}: expected {known or 'an import of itekit.names'}")
-    return typed(Experiment, value | {"task": typed(kind, settings)})
+    return rebuild(Experiment, value | {"task": rebuild(kind, settings)})
 
 
 def flat(settings: dict, prefix: str = "") -> dict[str, object]:

@@ -1,7 +1,4 @@
-"""Files that are whole or not there, what they hold by its types, where things are, and sizes.
-
-Everything is written beside its final name, synced, then renamed.
-"""
+"""Files that are whole or absent, JSON that is checked by its types, folders, and sizes."""
 
 import contextlib
 import dataclasses
@@ -16,19 +13,19 @@ import re
 import sys
 import tempfile
 import time
-import types
 import typing
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import filelock
+import msgspec
 
 LOG = "log.jsonl"
 SCALES = ("smoke", "lab", "paper")  # seconds; minutes on two CPU cores; the paper's own size
 LOCK = ".lock"  # in a folder in which only one process may write
-STALE = 3600  # seconds after which a temporary file must be a killed run's
-LARGEST = {int: 2**63, float: 1e300}  # numbers of a file are smaller
+STALE = 3600  # seconds after which a temporary file is a killed run's
+LARGEST = 2**63  # numbers of a file are smaller
 
 # What comes with the kit is in data/ beside the package; an installed one carries it. Runs and
 # results go to ITEKIT_HOME, else to the checkout, else (installed) to the working folder; they are
@@ -43,7 +40,7 @@ RESULTS = HOME / "data" / "results"
 
 
 class MissingError(FileNotFoundError):
-    """What is neither shipped nor made yet; the message says the command that makes it."""
+    """A result, network or set that does not exist yet; the message gives a command for it."""
 
 
 def stored_files(folder: Path, pattern: str) -> list[Path]:
@@ -60,22 +57,22 @@ def stored(path: Path) -> Path:
 
 
 def require(path: Path, command: str) -> Path:
-    """`stored`, if the file is there; else MissingError with the command."""
+    """`stored`, if the file exists; else MissingError with the command."""
     if not stored(path).exists():
-        make = f"python -m itekit {command}"
-        raise MissingError(f"{path.name} is not in {path.parent}; make it: {make}")
+        hint = f"python -m itekit {command}"
+        raise MissingError(f"{path.name} is not in {path.parent}; make it: {hint}")
     return stored(path)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The known names that are most like a mistyped one; the first ones where none is."""
+    """The known names most like a mistyped one; if none is, the first ones."""
     near = difflib.get_close_matches(name, known, 3, 0.4)
     return ", ".join(dict.fromkeys(near or list(known)[:20]))
 
 
 @contextlib.contextmanager
 def naming_full_disk(path: Path):
-    """Raise OSError that says which file it was when the disk, or the quota, is full."""
+    """Raise OSError with the path if the disk, or the quota, is full."""
     try:
         yield
     except OSError as error:
@@ -86,10 +83,10 @@ def naming_full_disk(path: Path):
 
 @contextlib.contextmanager
 def atomic_path(path: Path, end: str = ".tmp"):
-    """A temporary path beside `path` that takes its name if the block ends without an error.
+    """A temporary path beside `path`, renamed to it if the block ends without an error.
 
-    Temporary names close with `end` and cannot be foreseen, so that no link that lies there is
-    followed; those of killed runs are removed. Raises OSError; a full disk is named as such.
+    Temporary names end with `end` and cannot be guessed, so that no link is followed. Those that
+    killed runs left are removed.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +102,7 @@ def atomic_path(path: Path, end: str = ".tmp"):
             yield temporary
             with open(temporary, "rb") as file:
                 os.fsync(file.fileno())
-            os.chmod(temporary, 0o644)  # temporary files can be read by their owner alone
+            os.chmod(temporary, 0o644)  # only its owner may read a temporary file
             os.replace(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
@@ -123,7 +120,7 @@ def write_json(path: Path, value) -> None:
 
 
 def read_json(path: Path, kind: type | tuple = (dict, list)):
-    """The value of a JSON file; ValueError if it is damaged or not of `kind`."""
+    """The value of a JSON file; ValueError if it is damaged, or not an object or array (`kind`)."""
     try:
         value = json.loads(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -135,7 +132,7 @@ def read_json(path: Path, kind: type | tuple = (dict, list)):
 
 @contextlib.contextmanager
 def locked(directory: Path):
-    """Keep other processes that ask for the same folder out; BlockingIOError if one is in."""
+    """Lock a folder against other processes; BlockingIOError if another holds the lock."""
     Path(directory).mkdir(parents=True, exist_ok=True)
     try:
         lock = filelock.FileLock(Path(directory) / LOCK).acquire(timeout=0)
@@ -146,10 +143,9 @@ def locked(directory: Path):
 
 
 class Record(typing.TypedDict, total=False):
-    """A record of a run's log; "loss" is the mean since the record before.
+    """A record of a run's log; "loss" is the mean since the previous record.
 
-    "scale" where the loss has one; what begins with "validation" at a validation, the distance for
-    copying (of strings of the evaluation grid's greatest length).
+    "scale" if the loss has one; "validation_..." at a validation, the edit distance for copying.
     """
 
     step: typing.Required[int]
@@ -163,78 +159,45 @@ class Record(typing.TypedDict, total=False):
 
 
 def read_log(directory: Path) -> list[Record]:
-    """The records of a run's log.jsonl, none if there is no such file; ValueError if damaged.
-
-    A half-written last line is left out.
-    """
+    """The records of a run's log.jsonl without a half-written last line; [] if there is no file."""
     path, records = Path(directory) / LOG, []
     if not path.exists():
         return []
     text = path.read_text(encoding="utf-8", errors="replace")
     for number, line in enumerate(text.split("\n")[:-1], 1):
         try:
-            records.append(typed(Record, json.loads(line)))
+            records.append(rebuild(Record, json.loads(line)))
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{path}, line {number}: damaged record ({error})") from None
     return records
 
 
-def typed(kind, value, name: str = ""):
-    """A value of JSON as a `kind`, checked all the way down.
+def rebuild(kind: type, value):
+    """A dataclass from its JSON; JSON of another kind (list, dict, TypedDict) is checked and kept.
 
-    A dataclass is built from its settings, and has no others; a TypedDict may have more entries
-    than it names. Whole numbers pass for floats. What is neither of these, nor a list, a tuple, a
-    dict, a union or a plain type, stays as it is.
-
-    Raises:
-        ValueError: it names the setting, such as "ModelConfig.layers", what was expected and what
-            was found.
+    ValueError names the place: "Expected `int`, got `bool` - at `$.model.layers`".
     """
-    name = name or getattr(kind, "__name__", str(kind))
-    origin, parts = typing.get_origin(kind), typing.get_args(kind)
-    if typing.is_typeddict(kind) or dataclasses.is_dataclass(kind):
-        return _settings(kind, value, name)
-    if origin in (types.UnionType, typing.Union):
-        for part in parts:
-            with contextlib.suppress(ValueError):
-                return typed(part, value, name)
-    elif origin is dict and isinstance(value, dict):
-        return {key: typed(parts[1], one, f"{name}[{key!r}]") for key, one in value.items()}
-    elif (plain := origin or kind) in (list, tuple) and isinstance(value, list | tuple):
-        if plain is list or ... in parts or not parts:
-            parts = [*parts, typing.Any][:1] * len(value)
-        if len(parts) == len(value):
-            items = enumerate(zip(parts, value, strict=True))
-            return plain(typed(part, one, f"{name}[{i}]") for i, (part, one) in items)
-    elif kind in LARGEST:
-        if type(value) in (int, kind) and abs(value) < LARGEST[kind]:
-            return value
-    elif plain not in (str, bool, list, tuple, dict, type(None)) or type(value) is kind:
-        return value
-    said = getattr(kind, "__name__", "") if origin is None else str(kind)
-    raise ValueError(f"{name} must be {said}, found {repr(value)[:200]}")
+    result = msgspec.convert(value, kind)  # its errors are ValueErrors
+    _check(value, result, "$")
+    return result if dataclasses.is_dataclass(result) else value
 
 
-def _settings(kind, value, name: str):
-    """A dataclass or a TypedDict of a JSON object; one that is built already as it is."""
-    if dataclasses.is_dataclass(kind) and isinstance(value, kind):
-        return value
-    if not isinstance(value, dict):
-        raise ValueError(f"{name} needs its settings, found {repr(value)[:200]}")
-    hints, needed = typing.get_type_hints(kind), getattr(kind, "__required_keys__", ())
-    if dataclasses.is_dataclass(kind):
-        fields, none = dataclasses.fields(kind), dataclasses.MISSING
-        hints = {field.name: hints[field.name] for field in fields}
-        needed = [f.name for f in fields if f.default is f.default_factory is none]
-        if unknown := sorted(value.keys() - hints.keys(), key=repr):
-            raise ValueError(f"{name} has no setting {unknown[0]!r}")
-    if missing := sorted(set(needed) - value.keys()):
-        raise ValueError(f"{name} needs the setting {missing[0]!r}")
-    found = {}
-    for key in (key for key in hints if key in value):
-        inner = "" if dataclasses.is_dataclass(hints[key]) else f"{name}.{key}"
-        found[key] = typed(hints[key], value[key], inner)
-    return kind(**found) if dataclasses.is_dataclass(kind) else value | found
+def _check(value, result, place: str) -> None:
+    """What msgspec lets pass: unknown keys of a dataclass, NaN, and numbers of 30 digits."""
+    if dataclasses.is_dataclass(value):  # built before
+        return
+    if dataclasses.is_dataclass(result):
+        result = vars(result)
+        if unknown := sorted(set(value) - set(result), key=repr):
+            raise ValueError(f"Object contains unknown field `{unknown[0]}` - at `{place}`")
+    if isinstance(value, dict):
+        for key in value.keys() & result.keys():
+            _check(value[key], result[key], f"{place}.{key}")
+    elif isinstance(value, list | tuple):
+        for number, (item, part) in enumerate(zip(value, result, strict=True)):
+            _check(item, part, f"{place}[{number}]")
+    elif isinstance(value, int | float) and not abs(value) < LARGEST:
+        raise ValueError(f"Expected a number below {LARGEST:g}, got {value} - at `{place}`")
 
 
 def provenance(device="cpu", packages: Iterable[str] = ("itekit", "torch", "numpy")) -> dict:
@@ -262,23 +225,18 @@ def command() -> str:
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
-    """Package -> its version, for those that are installed and those that are not."""
-    found = dict.fromkeys(packages, "not installed as a package")
-    for name in found:
+    """Package -> its version."""
+    versions = dict.fromkeys(packages, "not installed as a package")
+    for name in versions:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
+            versions[name] = importlib.metadata.version(name)
+    return versions
 
 
 def resolve_scale(scale: str | None = None) -> str:
-    """The size to use: `scale` itself, else the variable ITEKIT_SCALE, else "lab".
-
-    ValueError says where a wrong one came from.
-    """
-    source, found = "scale", scale
-    if scale is None:
-        source = "the environment variable ITEKIT_SCALE"
-        found = os.environ.get("ITEKIT_SCALE") or "lab"
-    if found not in SCALES:
-        raise ValueError(f"{source} is {found!r}; expected one of {', '.join(SCALES)}")
-    return found
+    """The size to use: `scale`, else the variable ITEKIT_SCALE, else "lab"; or ValueError."""
+    source = "scale" if scale is not None else "the environment variable ITEKIT_SCALE"
+    scale = scale if scale is not None else os.environ.get("ITEKIT_SCALE") or "lab"
+    if scale not in SCALES:
+        raise ValueError(f"{source} is {scale!r}; expected one of {', '.join(SCALES)}")
+    return scale

@@ -52,8 +52,8 @@ class InvariantEmbedding(LearnedEmbedding):
 
     def __init__(self, vocabulary: Vocabulary, d_model: int, f_fn: bool = True):
         if len(vocabulary.class_sizes) != 1:
-            found = len(vocabulary.class_sizes)
-            raise ValueError(f"streams are for one class of interchangeable tokens, found {found}")
+            number = len(vocabulary.class_sizes)
+            raise ValueError(f"streams are for one class of interchangeable tokens, found {number}")
         super().__init__(Vocabulary(vocabulary.fixed, (("actual", "placeholder"),)), d_model, f_fn)
 
     def matrix(self, vocabulary: Vocabulary, generator: torch.Generator | None = None) -> Tensor:
@@ -68,7 +68,7 @@ class InvariantEmbedding(LearnedEmbedding):
 class Streams:
     """The streams of a batch, those of a problem in the order in which it names its symbols.
 
-    A problem without symbols has one stream, in which nothing is actual.
+    A problem without symbols has one stream of placeholders.
 
     Attributes:
         owner, symbol: int64 [M], the problem and the symbol of each stream.
@@ -128,7 +128,7 @@ class Streams:
 
 @dataclass(frozen=True)
 class EncodedStreams(Encoded):
-    """As `Encoded`, of all streams in place of all problems: [M, ...]."""
+    """As `Encoded`, of all streams instead of all problems: [M, ...]."""
 
     streams: Streams | None = None
 
@@ -144,8 +144,8 @@ class EncodedStreams(Encoded):
             numbers = torch.isin(streams.owner, sources).nonzero()[:, 0]
             owner = torch.searchsorted(sources, streams.owner[numbers])
             streams = Streams(owner, streams.symbol[numbers], len(sources), streams.fixed)
-            some, _ = super().select(rows, numbers)
-            encoded = EncodedStreams(some.memory, some.cross, some.bias, streams=streams)
+            kept, _ = super().select(rows, numbers)
+            encoded = EncodedStreams(kept.memory, kept.cross, kept.bias, streams=streams)
         beams = rows.unflatten(0, (streams.problems, -1))  # [problems that stay, beams]
         beams = (beams % beams.shape[1])[streams.owner]
         return encoded, (numbers[:, None] * beams.shape[1] + beams).flatten()

@@ -37,7 +37,7 @@ class ModelConfig:
     """Sizes of the transformer, by default the paper's for copying (Table "Hyperparameter")."""
 
     d_model: int = 64  # D; a multiple of 2 × heads
-    layers: int = 2  # of the encoder, and as many of the decoder
+    layers: int = 2  # encoder layers, and decoder layers
     heads: int = 4
     d_ff: int = 64  # width of the feed-forward layers
     dropout: float = 0.1  # probability, after embedding, attention and feed-forward layers
@@ -88,8 +88,8 @@ def tree_paths(operands: Tensor, deepest: int = MAX_TREE_DEPTH) -> Tensor:
     """The way from every token up to its root, as bits.
 
     A formula in prefix notation is read as a walk: the height before a token is the sum of
-    (operands - 1) over the tokens before it. What stands below a token in the tree are the tokens
-    after it, up to the first height below its own.
+    (operands - 1) over the tokens before it. A token's subtree is the run of tokens after it, until
+    the height drops below its own.
 
     Args:
         operands: int64 [B, S], how many each token takes; 0 for what stands after the formula.
@@ -107,8 +107,8 @@ def tree_paths(operands: Tensor, deepest: int = MAX_TREE_DEPTH) -> Tensor:
     below = (lowest >= walk[:, :, None]) & later
     right = below & (lowest == walk[:, :, None]) & (operands == 2)[:, :, None]
     depth = below.sum(1)
-    if deepest < S and (found := int(depth.max())) > deepest:  # looking waits for a GPU
-        raise ValueError(f"a formula is {found} branches deep: tree positions hold {deepest}")
+    if deepest < S and (depth_found := int(depth.max())) > deepest:  # looking waits for a GPU
+        raise ValueError(f"a formula is {depth_found} branches deep: tree positions hold {deepest}")
     branch = (depth[:, None] - depth[:, :, None] - 1).clamp(0, MAX_TREE_DEPTH)
     return (torch.stack([below & ~right, right]).long() << branch).sum(2)
 
@@ -280,9 +280,9 @@ class Encoded:
     positions: Tensor | None = None
 
     def select(self, rows: Tensor, sources: Tensor | None) -> tuple["Encoded", Tensor]:
-        """Go on with some sources (None: all), in row i of decoding as in row rows[i] before.
+        """Keep only `sources` (None: all).
 
-        Returns the sources that stay, and which rows of a `Past`: `rows`, in subclasses others.
+        Returns them, and the rows of a `Past` to keep: `rows`, in subclasses others.
         """
         if sources is None:
             return self, rows

@@ -40,13 +40,8 @@ def inside(part: str, **settings) -> dict[str, object]:
 # How an embedding is made (paper, sections "Embedding matrix" and "Experiments")
 
 
-def same(base: Experiment) -> Experiment:
-    """As the family says."""
-    return base
-
-
 def dual_part(d_beta: int | None) -> Callable[[Experiment], Experiment]:
-    """The proposed embedding with a random part of some width."""
+    """The proposed embedding; None: with a random part as small as the names of the test allow."""
     return lambda base: change(base, "embedding", d_beta=d_beta)
 
 
@@ -60,9 +55,14 @@ def alpha_renaming(base: Experiment) -> Experiment:
     return change(base, "embedding", kind="alpha_renaming")
 
 
+def streams(base: Experiment) -> Experiment:
+    """Ours (Işık and Li 2026): a stream for each symbol."""
+    return change(base, "embedding", kind="invariant")
+
+
 def symbol_invariant(base: Experiment) -> Experiment:
-    """Ours (Işık and Li 2026): a stream for each symbol; its step takes three times as long."""
-    return fewer_steps(change(base, "embedding", kind="invariant"), 3)
+    """The same with a third of the steps, which take three times as long."""
+    return fewer_steps(streams(base), 3)
 
 
 def fewer_steps(base: Experiment, times: float) -> Experiment:
@@ -108,7 +108,7 @@ FAMILIES = {
     "copying-5-10": COPYING,
     # "Scaling up"
     "copying-3-30": {"paper": TO_30, "lab": LAB | TO_30, "smoke": TINY | TO_30},
-    "copying-large": {size: some | {"task.averaged": False} for size, some in LARGE.items()},
+    "copying-large": {size: LARGE[size] | {"task.averaged": False} for size in LARGE},
 }
 FAMILIES |= {  # ours: characters drawn from N at evaluation
     f"copying-names-{count}": {
@@ -167,21 +167,14 @@ VARIANTS = {
 }
 VARIANTS |= {
     f"copying-names-{count}": {
-        "proposed": at_random_positions(same),  # the smallest set
+        "proposed": at_random_positions(dual_part(None)),
         "alpha-renaming": RANDOM_POSITIONS["alpha-renaming"],
         "full-vocabulary": RANDOM_POSITIONS["full-vocabulary"],
     }
     for count in NAMES_AXIS
 }
-
-
-def streams_of_copying(base: Experiment) -> Experiment:
-    """A stream for each symbol, for as many steps as the others."""
-    return change(base, "embedding", kind="invariant")
-
-
 VARIANTS["copying-names-300"]["larger-set"] = at_random_positions(dual_part(16))
-VARIANTS["copying-names-3000"]["symbol-invariant"] = at_random_positions(streams_of_copying)
+VARIANTS["copying-names-3000"]["symbol-invariant"] = at_random_positions(streams)
 
 # Logic (paper, sections "LTL Solving", "Dataset Perturbations" and "Propositional Logic", appendix
 # "LTL Experiment with Limited Dataset")
@@ -261,9 +254,7 @@ def canonical(base: Experiment) -> Experiment:
 
 def converted(family: str) -> Callable[[Experiment], Experiment]:
     """Ours: symbol-invariant, begun with the weights of plain; a ninth of its steps."""
-    return lambda base: replace(
-        fewer_steps(change(base, "embedding", kind="invariant"), 9), start=f"{family}/plain"
-    )
+    return lambda base: replace(fewer_steps(streams(base), 9), start=f"{family}/plain")
 
 
 def streams_in_both(variant: Callable) -> Callable[[Experiment], Experiment]:
@@ -304,11 +295,8 @@ VARIANTS |= {
         "symbol-invariant": symbol_invariant,
         "converted": converted("ltl"),
     }
-    | {f"names-{count}": with_names(smallest_set, count) for count in (20, 60, 200)}
-    | {
-        f"names-{count}-alpha-renaming": with_names(alpha_renaming, count)
-        for count in (20, 60, 200)
-    }
+    | {f"names-{n}": with_names(smallest_set, n) for n in (20, 60, 200)}
+    | {f"names-{n}-alpha-renaming": with_names(alpha_renaming, n) for n in (20, 60, 200)}
     | {"names-200-alpha-renaming-per-problem": with_names(for_each_problem, 200)},
     "ltl-perturbed": OTHER_DATA,
     "ltl-limited": OTHER_DATA
@@ -360,11 +348,11 @@ def changes(experiment: Experiment) -> dict[str, str]:
 
     For a task of your own: not as the defaults of its classes say.
     """
-    name, scale = experiment.name, experiment.scale
+    name, scale, seed = experiment.name, experiment.scale, experiment.seed
     if name in NAMES:
-        usual = globals()["experiment"](name, scale, experiment.seed)
+        usual = globals()["experiment"](name, scale, seed)
     else:
-        usual = Experiment(name, type(experiment.task)(scale), seed=experiment.seed)
+        usual = Experiment(name, type(experiment.task)(scale), seed=seed)
     return {
         path: f"{path.removeprefix('task.')}={_written(value)}"
         for path, value in experiment.differences(usual).items()

@@ -198,8 +198,8 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict]:
         raise CheckpointError(f"{path}: damaged or truncated checkpoint ({error})") from None
     if not isinstance(metadata, dict):
         raise CheckpointError(f"{path}: a safetensors file, but not a checkpoint of itekit")
-    if (found := metadata.get("format")) != FORMAT:
-        raise CheckpointError(f"{path}: expected checkpoint format {FORMAT}, found {found}")
+    if (number := metadata.get("format")) != FORMAT:
+        raise CheckpointError(f"{path}: expected checkpoint format {FORMAT}, found {number}")
     return tensors, metadata
 
 

@@ -69,7 +69,8 @@ def trainer(settings: Experiment, directory: Path, *options) -> Trainer:
     That experiment has the same changed settings of task and model. If it has no network, it is
     trained first, in a folder beside this one's.
     """
-    directory, start = Path(directory), None
+    directory = Path(directory)
+    start = None
     if settings.start and not (directory / CHECKPOINT).exists():
         changed = settings.differences(experiment(settings.name, settings.scale, settings.seed))
         shared = {k: v for k, v in changed.items() if k.startswith(("task.", "model."))}
@@ -112,7 +113,8 @@ def evaluate(
 def evaluated(network: Network, measure: Callable[[Network], dict]) -> dict:
     """What `measure` gives for a network, with the settings and the provenance of both, as JSON."""
     started = time.perf_counter()
-    result, settings = measure(network), network.experiment
+    result = measure(network)
+    settings = network.experiment
     seconds = round(time.perf_counter() - started, 1)
     return {
         "name": settings.name,
@@ -142,8 +144,8 @@ def load_result(name: str, scale: str | None = None, seed: int = 0, **evaluated)
     path = _require(RESULTS / f"{result_name(settings)}.json", settings, "evaluate")
     result = read_json(path, dict)
     try:
-        if (found := from_json(result["experiment"])) != settings:
-            different = ", ".join(found.differences(settings))
+        if (other := from_json(result["experiment"])) != settings:
+            different = ", ".join(other.differences(settings))
             raise ValueError(f"expected settings of {settings.name}, found others: {different}")
         if "grid" in (values := result["result"]):
             values["grid"] = np.array(values["grid"], dtype=float)
@@ -162,9 +164,10 @@ def load_log(name: str, scale: str | None = None, seed: int = 0) -> list[Record]
 def load_redraw(name: str, scale: str | None = None, seed: int = 0, suffix: str = "redraw") -> dict:
     """The shipped result of `redraw`, or of its "patterns"; errors as in `load_result`."""
     settings = experiment(name, scale, seed)
-    command = f"run notebooks/run.ipynb -p name {name} -p scale {settings.scale} -p seed {seed}"
     path = RESULTS / f"{result_name(settings)}-{suffix}.json"
-    return read_json(require(path, f"{command} -p do \"['{suffix}']\""), dict)
+    about = {"name": name, "scale": settings.scale, "seed": seed, "do": f"'[\"{suffix}\"]'"}
+    options = " ".join(f"-p {key} {value}" for key, value in about.items())
+    return read_json(require(path, f"run notebooks/run.ipynb {options}"), dict)
 
 
 def results(name: str, scale: str | None = None, **evaluated) -> list[dict]:

@@ -36,8 +36,8 @@ class Vocabulary:
 
     def __post_init__(self):
         if isinstance(self.interchangeable, str):
-            found = repr(self.interchangeable)
-            raise ValueError(f"expected a tuple of classes, found {found}: one class is ({found},)")
+            text = repr(self.interchangeable)
+            raise ValueError(f"expected a tuple of classes, found {text}: one class is ({text},)")
         object.__setattr__(self, "fixed", tuple(self.fixed))
         object.__setattr__(self, "interchangeable", tuple(map(tuple, self.interchangeable)))
         for i, token in enumerate(self.tokens):
@@ -76,8 +76,9 @@ class Vocabulary:
         tokens = list(tokens)
         for position, token in enumerate(tokens):
             if token not in self._ids:
-                found, known = f"{token!r} at position {position}", self.tokens[len(SPECIAL) :]
-                raise UnknownTokenError(f"unknown token {found}: expected one of {' '.join(known)}")
+                known = " ".join(self.tokens[len(SPECIAL) :])
+                place = f"{token!r} at position {position}"
+                raise UnknownTokenError(f"unknown token {place}: expected one of {known}")
         return [self._ids[token] for token in tokens]
 
     def decode(self, ids: Iterable[int]) -> list[str]:

@@ -16,16 +16,18 @@ them. By hand:
     python -m itekit generate ltl35 --scale paper --dask tcp://HOST:8786
 """
 
+import atexit
 import multiprocessing
 import os
-import pickle
 import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, closing, suppress
+from functools import cache
 from itertools import islice
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 
 from tqdm import tqdm
@@ -165,20 +167,28 @@ def run(
 
 
 def check_all(
-    check: Callable, items: Iterable[Sequence], *, cpu_seconds=10.0, workers=None, progress=False
+    check: Callable, items: Iterable[Sequence], *, cpu_seconds=10.0, progress=False
 ) -> list[str]:
     """The verdict on each (problem, answer[, label]), in order (see `itekit.tasks.verdicts`).
 
     A check that workers can import (see `importable`) runs there, with a limit of CPU seconds: an
     answer that takes longer gets "time-out". Any other is called in this process, without a limit.
-    `progress` shows a bar where there is a terminal. TaskError names an item that workers cannot check.
+    The workers stay for the next call: to start one may mean to import torch.
+    `progress` shows a bar in a terminal. TaskError names an item that workers cannot check.
     """
     items = list(items)
     if importable(check):
-        verdicts = run(check, items, unpack=True, limit=cpu_seconds, workers=workers)
+        verdicts = _checkers().run(check, items, unpack=True, limit=cpu_seconds)
     else:
         verdicts = (check(*item) for item in items)
     return list(tqdm(verdicts, total=len(items), disable=None if progress else True))
+
+
+@cache
+def _checkers() -> Pool:
+    pool = Pool()
+    atexit.register(pool.close)
+    return pool
 
 
 def importable(function: Callable) -> bool:
@@ -187,7 +197,7 @@ def importable(function: Callable) -> bool:
     Not so a lambda, a function inside another one, and what a script or a notebook defines.
     """
     with suppress(Exception):
-        return b"__main__" not in pickle.dumps(function)
+        return b"__main__" not in bytes(ForkingPickler.dumps(function))
     return False
 
 

@@ -11,33 +11,19 @@ from hypothesis import strategies as st
 from tiny import mixed_batch, seeded, tiny_logic_network, tiny_network
 
 from itekit.alpha import Renaming, alpha_equivalent_pairs, used_tokens
-from itekit.data import (
-    Batch,
-    CopyingStream,
-    PairStream,
-    Problems,
-    by_name,
-    copying_batch,
-    encode_texts,
-    problems,
-    stream,
-)
-from itekit.datasets.sets import read_set
+from itekit.data import Batch
 from itekit.logic.truth_tables import parse_assignment
-from itekit.names import LOGIC_NAMES, experiment
-from itekit.tasks.copying import CopyingData
-from itekit.tasks.propositional import solve
-from itekit.vocabulary import (
-    UnknownTokenError,
-    Vocabulary,
-    alphabet,
-    copying_vocabulary,
-    logic_vocabulary,
-)
+from itekit.names import NAMES, experiment
+from itekit.tasks.copying import CopyingData, CopyingStream, copying_batch
+from itekit.tasks.ltl import Ltl
+from itekit.tasks.propositional import by_name, solve
+from itekit.tasks.streams import PairStream, Problems, encode_texts
+from itekit.vocabulary import UnknownTokenError, Vocabulary, alphabet, copying_vocabulary
 
 PAD, END, START = 0, 1, 2
-VOCABULARY = logic_vocabulary("ltl", 3)
-PAIRS = read_set("ltl35", "smoke")["train"]
+SMOKE = Ltl("smoke", propositions=3)
+VOCABULARY = SMOKE.vocabulary
+PAIRS = SMOKE.sides(0)[0]
 
 
 def pairs_stream(size: int = 16, seed: int = 0) -> PairStream:
@@ -56,12 +42,13 @@ def test_texts_are_encoded_as_the_vocabulary_does(texts):
         assert row[: len(closed)] == closed and not any(row[len(closed) :])
 
 
-def test_names_beyond_the_letters_are_encoded_and_what_the_vocabulary_lacks_is_named():
-    """A vocabulary may hold as many one-character names as one likes."""
-    vocabulary = Vocabulary(tuple("!&"), (tuple(chr(0xE000 + i) for i in range(300)),))
-    text = "&!" + chr(0xE000 + 299) + chr(0xE000)
-    assert encode_texts([text], vocabulary)[0].tolist() == [*vocabulary.encode(text), END]
-    assert Problems.of([(text, text)], vocabulary).sources.max() == len(vocabulary) - 1
+def test_forty_thousand_names_are_packed_and_what_the_vocabulary_lacks_is_named():
+    """Identifiers above 32,767 do not fit 16 bits."""
+    vocabulary = Vocabulary(tuple("!&"), (tuple(map(chr, range(0x20000, 0x20000 + 40_000))),))
+    last = vocabulary.tokens[-1]
+    packed = Problems.of([(f"&!{last}", last)], vocabulary)
+    assert packed.sources.tolist() == [[*vocabulary.encode("&!"), 40_004, END]]
+    assert packed.batch(np.array([0]))[1].tolist() == [[40_004, END]]
     for pairs, message in [
         ([("a", "{a}"), ("&ad", "{1}")], "text 1, '&ad': unknown token 'd' at position 2"),
         ([("a", "{a}"), ("a", "{q}")], r"text 1, '\{q}': unknown token 'q' at position 1"),
@@ -71,10 +58,10 @@ def test_names_beyond_the_letters_are_encoded_and_what_the_vocabulary_lacks_is_n
 
 
 def test_an_epoch_holds_every_problem_once_and_the_next_one_in_another_order():
-    made = pairs_stream(size=8)
+    stream = pairs_stream(size=8)
     per_epoch = len(PAIRS) // 8
-    batches = [made.batch(step) for step in range(2 * per_epoch)]
-    both = [row for b in batches for row in torch.cat([b.source, b.target], dim=1).tolist()]
+    batches = [stream.batch(step) for step in range(2 * per_epoch)]
+    both = [row for sides in batches for row in np.concatenate(sides, axis=1).tolist()]
     rows = [tuple(token for token in row if token > END) for row in both]
     every = {tuple(VOCABULARY.encode(f + label)) for f, label in PAIRS}
     for epoch in (rows[: 8 * per_epoch], rows[8 * per_epoch :]):
@@ -82,23 +69,23 @@ def test_an_epoch_holds_every_problem_once_and_the_next_one_in_another_order():
     assert rows[: 8 * per_epoch] != rows[8 * per_epoch :]
 
 
-@pytest.mark.parametrize("make", [pairs_stream, strings_stream])
-def test_a_batch_depends_on_its_seed_and_step_alone(make):
-    forwards = [make().batch(t).source for t in range(12)]
+@pytest.mark.parametrize("stream", [pairs_stream, strings_stream])
+def test_a_batch_depends_on_its_seed_and_step_alone(stream):
+    forwards = [stream().batch(t)[0] for t in range(12)]
     for t in reversed(range(12)):
-        assert torch.equal(make().batch(t).source, forwards[t])
-    assert not torch.equal(make(seed=1).batch(0).source, forwards[0])
-    assert not torch.equal(forwards[0], forwards[1])
+        assert np.array_equal(stream().batch(t)[0], forwards[t])
+    assert not np.array_equal(stream(seed=1).batch(0)[0], forwards[0])
+    assert not np.array_equal(forwards[0], forwards[1])
 
 
 def test_batches_are_grouped_by_length():
     """Of sources, twice as many tokens would be padding in batches drawn at random."""
-    pairs = read_set("ltl35", "lab")["validation"]
-    made = PairStream(Problems.of(pairs, VOCABULARY), Problems.of(pairs[:9], VOCABULARY), 64, 0)
-    grouped = [(batch.source == 0).float().mean().item() for batch in map(made.batch, range(100))]
+    pairs = Ltl("lab").sides(0)[1]
+    stream = PairStream(Problems.of(pairs, VOCABULARY), Problems.of(pairs[:9], VOCABULARY), 64, 0)
+    grouped = [(stream.batch(step)[0] == PAD).mean() for step in range(100)]
     rng = np.random.default_rng(0)
-    mixed = made.problems.batch(rng.permutation(len(pairs))[:6400]).source
-    assert np.mean(grouped) < 0.5 * (mixed == 0).float().mean().item()
+    mixed, _ = stream.problems.batch(rng.permutation(len(pairs))[:6400])
+    assert np.mean(grouped) < 0.5 * (mixed == PAD).mean()
 
 
 def tokens_of(batch: Batch) -> Counter:
@@ -108,8 +95,8 @@ def tokens_of(batch: Batch) -> Counter:
 
 
 def test_parts_hold_the_same_sequences_with_less_padding():
-    pairs = read_set("ltl35", "lab")["validation"][:100]
-    whole = Problems.of(pairs, VOCABULARY).batch(np.arange(100))
+    pairs = Ltl("lab").sides(0)[1][:100]
+    whole = Batch.of(Problems.of(pairs, VOCABULARY).batch(np.arange(100)))
     parts = whole.parts(whole.tokens // 4)
     assert tokens_of(whole) == sum(map(tokens_of, parts), Counter())
     assert [len(part.source) for part in parts] == [25] * 4
@@ -118,15 +105,16 @@ def test_parts_hold_the_same_sequences_with_less_padding():
 
 
 def test_validation_batches_are_the_same_at_each_call_and_may_be_few():
-    made = PairStream(pairs_stream().problems, Problems.of(PAIRS[:3], VOCABULARY), 16, 0)
-    batches, again = ([batch.source for batch in made.held_out(4, 256)] for _ in range(2))
-    assert [len(rows) for rows in batches] == [1, 1, 1] and all(map(torch.equal, batches, again))
+    stream = PairStream(pairs_stream().problems, Problems.of(PAIRS[:3], VOCABULARY), 16, 0)
+    batches, again = ([source for source, _ in stream.held_out(4, 256)] for _ in range(2))
+    assert [len(rows) for rows in batches] == [1, 1, 1]
+    assert all(map(np.array_equal, batches, again))
     with pytest.raises(ValueError, match="160 problems do not fill a batch of 161"):
         pairs_stream(size=161)
 
 
 def test_canonical_problems_are_the_same_problems_renamed():
-    packed = problems(experiment("ltl/canonical-proposed", "smoke"), PAIRS, VOCABULARY)
+    packed = replace(SMOKE, canonical=True).pack(PAIRS, VOCABULARY)
     for i, pair in enumerate(PAIRS):
         renamed = ["".join(VOCABULARY.tokens[t] for t in side[i] if t > END)
                    for side in (packed.sources, packed.targets)]  # fmt: skip
@@ -138,7 +126,7 @@ def test_canonical_problems_are_the_same_problems_renamed():
 @given(st.permutations("abc"))
 def test_labels_by_name_are_the_same_assignments_and_do_not_follow_a_renaming(names):
     r = Renaming(dict(zip("abc", names, strict=True)))
-    for formula, label in read_set("prop35", "smoke")["train"][:20]:
+    for formula, label in experiment("prop/proposed", "smoke").task.sides(0)[0][:20]:
         assert solve(r(formula)) == r(label)
         _, by_names = by_name((r(formula), r(label)))
         assert parse_assignment(by_names) == parse_assignment(r(label))
@@ -147,20 +135,22 @@ def test_labels_by_name_are_the_same_assignments_and_do_not_follow_a_renaming(na
 
 
 def test_a_network_by_name_trains_on_the_sorted_labels():
-    pairs = read_set("prop35", "smoke")["train"]
-    made, sorted_ = (experiment(f"prop/{name}", "smoke") for name in ("proposed", "by-name"))
-    as_they_are, by_names = (problems(e, pairs, e.vocabulary) for e in (made, sorted_))
-    expected = Problems.of([by_name(pair) for pair in pairs], made.vocabulary)
-    assert torch.equal(by_names.targets, expected.targets)
-    assert torch.equal(as_they_are.targets, Problems.of(pairs, made.vocabulary).targets)
-    assert not torch.equal(as_they_are.targets, by_names.targets)
+    usual, sorted_ = (experiment(f"prop/{name}", "smoke").task for name in ("proposed", "by-name"))
+    pairs, vocabulary = usual.sides(0)[0], usual.vocabulary
+    assert np.array_equal(
+        sorted_.pack(pairs, vocabulary).targets,
+        Problems.of([by_name(pair) for pair in pairs], vocabulary).targets,
+    )
+    as_they_are = usual.pack(pairs, vocabulary).targets
+    assert np.array_equal(as_they_are, Problems.of(pairs, vocabulary).targets)
+    assert not np.array_equal(as_they_are, sorted_.pack(pairs, vocabulary).targets)
 
 
 @given(st.integers(0, 2**32))
 def test_a_batch_is_its_strings(seed):
     vocabulary = copying_vocabulary(5)
     strings, lengths = CopyingData(2, 6, 5).strings(9, np.random.default_rng(seed))
-    batch = copying_batch(strings, lengths, vocabulary)
+    batch = Batch.of(copying_batch(strings, lengths, vocabulary))
     for row, string, length in zip(batch.source.tolist(), strings, lengths, strict=True):
         assert row[:length] == vocabulary.encode(alphabet(5)[c] for c in string[:length])
         assert row[length] == END and set(row[length + 1 :]) <= {PAD}
@@ -172,9 +162,9 @@ def test_a_batch_is_its_strings(seed):
 def test_held_out_batches_are_no_training_batches():
     """A held-out batch that equals a training batch would make validation meaningless."""
     seeds = [0, 1, 2**32, 2**32 + 1]
-    training = [strings_stream(seed=s).batch(t).source for s in seeds for t in range(20)]
-    for batch in (b for s in seeds for b in strings_stream(seed=s).held_out(4, 256)):
-        assert not any(torch.equal(batch.source, other) for other in training)
+    training = [strings_stream(seed=s).batch(t)[0] for s in seeds for t in range(20)]
+    for source, _ in (b for s in seeds for b in strings_stream(seed=s).held_out(4, 256)):
+        assert not any(np.array_equal(source, other) for other in training)
 
 
 def batch_of(S: int, T: int) -> Batch:
@@ -190,18 +180,18 @@ def logits(network, batch: Batch) -> torch.Tensor:
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 20), st.integers(0, 99))
 def test_positions_are_an_ordered_choice_for_both_sides(S, T, more, seed):
     among = max(S, T) + more
-    placed = batch_of(S, T).at_random_positions(among, seeded(seed))
-    chosen = placed.positions.tolist()
+    moved = batch_of(S, T).at_random_positions(among, seeded(seed))
+    chosen = moved.positions.tolist()
     assert len(chosen) == max(S, T) and chosen == sorted(set(chosen))
     assert set(chosen) <= set(range(among))
-    assert placed.source.shape == (2, S) and placed.target.shape == (2, T)
+    assert moved.source.shape == (2, S) and moved.target.shape == (2, T)
     with pytest.raises(ValueError, match=f"a batch of length {max(S, T)} does not fit"):
         batch_of(S, T).at_random_positions(max(S, T) - 1, seeded())
 
 
-@pytest.mark.parametrize("make", [tiny_network, tiny_logic_network])
-def test_positions_in_a_row_change_nothing_wherever_they_begin(make):
-    network, batch, columns = make(), batch_of(6, 8), 8
+@pytest.mark.parametrize("network_of", [tiny_network, tiny_logic_network])
+def test_positions_in_a_row_change_nothing_wherever_they_begin(network_of):
+    network, batch, columns = network_of(), batch_of(6, 8), 8
     expected = logits(network, batch)
     exact = replace(batch, positions=torch.arange(columns))
     assert logits(network, exact).equal(expected)
@@ -214,15 +204,15 @@ def test_positions_in_a_row_change_nothing_wherever_they_begin(make):
 def test_padding_has_no_say():
     network = tiny_network()
     batch = mixed_batch(network).at_random_positions(20, seeded())
-    found, expected = logits(network, batch.padded(16)), logits(network, batch)
+    padded, expected = logits(network, batch.padded(16)), logits(network, batch)
     real = batch.target != 0
-    found = found[:, : real.shape[1]]
-    torch.testing.assert_close(found[real], expected[real], atol=1e-5, rtol=1e-5)
+    padded = padded[:, : real.shape[1]]
+    torch.testing.assert_close(padded[real], expected[real], atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", [name for name in LOGIC_NAMES if name.startswith("ltl")])
-def test_a_preset_trains_on_the_set_it_names(name):
-    made = experiment(name, "smoke")
-    read = stream(made)
-    names = set(read.problems.sources.unique().tolist()) & set(made.vocabulary.class_ids(0))
-    assert len(names) == 3 if made.propositions == 3 else len(names) > 3
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("ltl")])
+def test_an_experiment_trains_on_the_set_it_names(name):
+    task = experiment(name, "smoke").task
+    problems = task.stream(2, 0).problems
+    names = set(np.unique(problems.sources)) & set(task.vocabulary.class_ids(0))
+    assert len(names) == 3 if task.propositions == 3 else len(names) > 3

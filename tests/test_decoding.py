@@ -9,11 +9,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import seeded, tiny_logic_network
+from tiny import seeded, tiny_logic_network, tiny_network
 from torch.nn.functional import normalize
 
 from itekit import decoding
-from itekit.data import problems
+from itekit.data import Batch
 from itekit.decoding import Solver, _Steps, beam, greedy, published_search
 from itekit.model import ModelConfig, Transformer
 
@@ -61,10 +61,10 @@ class Recomputed(_Steps):
         self.prefix, self.source = self.prefix[rows], self.source[rows]
 
 
-def recomputed(search, *given):
+def recomputed(search, *arguments):
     """The same search with `Recomputed` steps."""
     with mock.patch.object(decoding, "_Steps", Recomputed):
-        return search(*given)
+        return search(*arguments)
 
 
 LENGTHS = [1, 9, 4, 17, 4, 2, 6, 6, 3, 12]
@@ -74,33 +74,33 @@ SEEDS = st.integers(0, 10_000)
 @settings(max_examples=10)
 @given(SEEDS, st.lists(st.integers(1, 20), min_size=1, max_size=10), st.integers(1, 20))
 def test_greedy_with_a_past_equals_greedy_without(seed, lengths, limit):
-    given = *network(seed), sources(seed, lengths), limit
-    found = greedy(*given)
-    assert torch.equal(found, recomputed(greedy, *given)) and found.shape == (len(lengths), limit)
+    arguments = *network(seed), sources(seed, lengths), limit
+    ours = greedy(*arguments)
+    assert torch.equal(ours, recomputed(greedy, *arguments)) and ours.shape == (len(lengths), limit)
 
 
 @pytest.mark.parametrize("search", [greedy, beam])
 def test_answers_up_to_the_limit(search):
     model, U = network(0)
     U[END] = 0.01  # hardly ever: answers reach the limit
-    given = model, U, sources(0, [3, 8]), 25
-    found, expected = search(*given), recomputed(search, *given)
-    tokens, reference = (x if search is greedy else x[0] for x in (found, expected))
+    arguments = model, U, sources(0, [3, 8]), 25
+    ours, expected = search(*arguments), recomputed(search, *arguments)
+    tokens, reference = (x if search is greedy else x[0] for x in (ours, expected))
     assert torch.equal(tokens, reference)
     assert (tokens != 0).sum(-1).max() == 25
 
 
 def test_looking_rarely_as_on_a_gpu_changes_nothing(monkeypatch):
     model, U = network(0)
-    given = model, U, sources(0, LENGTHS), 14
-    expected = greedy(*given), *beam(*given)
+    arguments = model, U, sources(0, LENGTHS), 14
+    expected = greedy(*arguments), *beam(*arguments)
     monkeypatch.setattr(decoding, "LOOK_EVERY", (16, 16))
-    for found, other in zip((greedy(*given), *beam(*given)), expected, strict=True):
-        torch.testing.assert_close(found, other)
+    for ours, other in zip((greedy(*arguments), *beam(*arguments)), expected, strict=True):
+        torch.testing.assert_close(ours, other)
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("search", [greedy, lambda *given: beam(*given, size=3)[0]])
+@pytest.mark.parametrize("search", [greedy, lambda *arguments: beam(*arguments, size=3)[0]])
 def test_every_source_has_the_answer_that_it_has_alone(search, seed):
     model, U = network(seed)
     source = sources(seed, LENGTHS)
@@ -135,8 +135,8 @@ def test_beam_of_size_one_is_greedy(seed):
 
 def log_probability(model, U, source, tokens: tuple[int, ...]) -> float:
     """Of `tokens` after the start token, from one forward pass."""
-    given = torch.tensor([[START, *tokens[:-1]]])
-    logits = model(U, source, given)[0].log_softmax(dim=-1)
+    inputs = torch.tensor([[START, *tokens[:-1]]])
+    logits = model(U, source, inputs)[0].log_softmax(dim=-1)
     return logits[range(len(tokens)), list(tokens)].sum().item()
 
 
@@ -153,8 +153,8 @@ def test_a_wide_beam_finds_the_best_of_all_sequences(seed):
         )
     tokens, scores = beam(model, U, source, limit, size=32)
     assert torch.isfinite(scores[0]).sum() == len(every) == 15
-    for (score, sequence), row, found in zip(brute, tokens[0], scores[0], strict=False):
-        assert found.item() == pytest.approx(score, abs=1e-5)
+    for (score, sequence), row, ours in zip(brute, tokens[0], scores[0], strict=False):
+        assert ours.item() == pytest.approx(score, abs=1e-5)
         assert tuple(row[: len(sequence)].tolist()) == sequence and row[len(sequence) :].sum() == 0
 
 
@@ -174,11 +174,11 @@ def published_copy(model, U, source, limit: int) -> tuple[int, ...]:
 def test_the_published_search_passes_over_ends_and_takes_the_best(seed):
     model, U = network(seed)
     source, limit = sources(seed, LENGTHS), 8
-    found = published_search(model, U, source, limit)
+    ours = published_search(model, U, source, limit)
     with torch.no_grad():
         expected = [published_copy(model, U, row[row != 0][None], limit) for row in source]
-    assert [tuple(row[row != 0].tolist()) for row in found] == expected
-    assert not torch.equal(found, greedy(model, U, source, limit))
+    assert [tuple(row[row != 0].tolist()) for row in ours] == expected
+    assert not torch.equal(ours, greedy(model, U, source, limit))
 
 
 @pytest.mark.parametrize("search", [greedy, beam])
@@ -193,14 +193,25 @@ def test_no_sources_no_room_or_no_beams_are_an_error(search):
         beam(*network(0), sources(0, [3]), 5, 0)
 
 
-def test_a_formula_too_deep_or_unknown_has_no_answer_and_the_others_theirs():
+def test_a_formula_that_cannot_be_read_is_named_with_the_reason_or_skipped():
     solver = Solver(tiny_logic_network(), beams=2)  # D is 24: tree positions hold 12 branches
-    deep, fine = "X" * 13 + "a", ["X" * 12 + "a", "Uab", "U" * 6 + "abababa"]
-    found = solver.beam_answers([fine[0], deep, "@a", *fine[1:]])
-    assert found[1] == found[2] == [] and solver.answers([deep, "@a"]) == ["", ""]
-    assert [found[i] for i in (0, 3, 4)] == solver.beam_answers(fine)
-    assert all(len(beams) == 2 for beams in solver.beam_answers(fine))
-    assert not solver.can_read(deep) and solver.can_read(fine[0])
+    deep, readable = "X" * 13 + "a", ["X" * 12 + "a", "Uab", "U" * 6 + "abababa"]
+    beams = solver.beam_answers([readable[0], deep, "@a", *readable[1:]])
+    assert beams[1] == beams[2] == [] and solver.answers([deep, "@a"], skip=True) == ["", ""]
+    assert [beams[i] for i in (0, 3, 4)] == solver.beam_answers(readable)
+    assert all(len(answers) == 2 for answers in solver.beam_answers(readable))
+    assert not solver.can_read(deep) and solver.can_read(readable[0])
+    for problem, reason in (("a U b", "unknown token ' ' at position 1"), (deep, "13 branches")):
+        for ask in (solver.check_readable, lambda one: solver.answers(["a", one])):
+            with pytest.raises(ValueError, match=reason):
+                ask(problem)
+
+
+def test_strings_are_copied_as_formulas_are_solved():
+    solver = Solver(tiny_network())
+    assert len(solver.answers(["abc"])[0]) <= 2 * 3, "the task says how long answers may be"
+    tuples = solver.beam_answers([("a", "b", "c"), ("a", "é")])
+    assert tuples == [[tuple(text) for text in solver.beam_answers(["abc"])[0]], []]
 
 
 def test_a_solver_decodes_in_parts_whatever_their_size(monkeypatch):
@@ -217,7 +228,8 @@ def test_the_loss_is_the_mean_over_tokens_of_the_unscaled_logits():
     total = 0.0
     with torch.no_grad():
         for pair in pairs[:3]:
-            batch = problems(solver.experiment, [pair], solver.vocabulary).batch(np.array([0]))
+            packed = solver.task.pack([pair], solver.vocabulary)
+            batch = Batch.of(packed.batch(np.array([0])))
             (logits,), (targets,) = solver.network.logits(solver.U, batch), batch.target
             total -= logits.log_softmax(-1)[range(len(targets)), targets].sum().item()
     tokens = sum(len(label) + 1 for _, label in pairs[:3])
@@ -228,8 +240,8 @@ def test_sampled_tokens_come_as_often_as_their_probability_says():
     model, U = network(2)
     source, count = sources(2, [5]), 20_000
     chances = torch.rand(count, 1, generator=seeded(0), dtype=torch.float64)
-    given = source.repeat(count, 1), 1, chances, 4.0
-    tokens = greedy(model, U, *given)[:, 0].bincount(minlength=7) / count
+    arguments = source.repeat(count, 1), 1, chances, 4.0
+    tokens = greedy(model, U, *arguments)[:, 0].bincount(minlength=7) / count
     start = torch.full((1, 1), START)
     expected = (4 * model(U, source, start)).softmax(-1)[0, 0]
     assert torch.allclose(tokens[FIRST:], expected[FIRST:], atol=0.015)

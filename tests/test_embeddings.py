@@ -7,7 +7,9 @@ import pytest
 import torch
 from tiny import seeded
 
+import itekit.names  # noqa: F401 (the invariant kind is among EMBEDDINGS)
 from itekit.embeddings import (
+    EMBEDDINGS,
     AlphaRenamingEmbedding,
     DualPartEmbedding,
     EmbeddingConfig,
@@ -88,12 +90,11 @@ def test_a_wrong_setting_is_an_error(change, message):
         dual(**change)
 
 
-@pytest.mark.parametrize("other", [Vocabulary(("+", "-"), ("abc",)), TWO])
+@pytest.mark.parametrize("other", [Vocabulary(("-",), ("abc",)), Vocabulary(("+",), ("abc", "01"))])
 def test_other_fixed_tokens_or_classes_are_an_error(other):
-    with pytest.raises(ValueError, match="made for 4 non-interchangeable tokens and 1 inter"):
-        dual().matrix(other, seeded())
-    with pytest.raises(ValueError, match="made for 4 non-interchangeable tokens and 1 inter"):
-        AlphaRenamingEmbedding(ONE, 12).matrix(other, seeded())
+    for maker in (dual(), AlphaRenamingEmbedding(ONE, 12), LearnedEmbedding(ONE, 12)):
+        with pytest.raises(ValueError, match=r"fixed tokens of training, \+; found |1 classes of "):
+            maker.matrix(other, seeded())
 
 
 def test_learned_rows_are_as_they_are_or_normalised_and_cannot_be_extended():
@@ -114,10 +115,11 @@ def test_alpha_renaming_trains_on_every_order_of_every_choice_within_each_class(
     train = Vocabulary(("+",), ("ab", "01"))
     maker = AlphaRenamingEmbedding(train.extend("c"), 12, f_fn=False).train()
     generator = seeded()
-    found = [places(maker.matrix(train, generator), maker) for _ in range(100)]
-    assert {tuple(row[:4]) for row in found} == {(0, 1, 2, 3)}
+    dealt = [places(maker.matrix(train, generator), maker) for _ in range(50)]
+    dealt += [places(U, maker) for U in maker.matrix(train, generator, count=50)]
+    assert {tuple(row[:4]) for row in dealt} == {(0, 1, 2, 3)}
     firsts = {(4, 5), (5, 4), (4, 6), (6, 4), (5, 6), (6, 5)}
-    assert {tuple(row[4:]) for row in found} == {(*f, *s) for f in firsts for s in [(7, 8), (8, 7)]}
+    assert {tuple(row[4:]) for row in dealt} == {(*f, *s) for f in firsts for s in [(7, 8), (8, 7)]}
 
 
 def test_alpha_renaming_evaluates_in_order():
@@ -131,10 +133,12 @@ def test_alpha_renaming_evaluates_in_order():
 
 def test_config_builds_each_kind_and_refuses_others():
     test = ONE.extend("fg")
-    kinds = {"dual_part": (4, 1), "learned": (9,), "alpha_renaming": (11,)}
-    for kind, rows in kinds.items():
-        maker = EmbeddingConfig(kind).build(ONE, test, 12)
-        assert tuple(len(p) for p in maker.parameters()) == rows
+    rows = {"dual_part": (4, 1), "learned": (9,), "alpha_renaming": (11,), "invariant": (6,)}
+    assert rows.keys() <= EMBEDDINGS.keys()
+    for kind, count in rows.items():
+        config = EmbeddingConfig(kind)
+        embedding = config.maker.build(config, ONE, test, 12)
+        assert tuple(len(p) for p in embedding.parameters()) == count
     with pytest.raises(ValueError, match="unknown embedding 'plain'"):
         EmbeddingConfig("plain")
     with pytest.raises(ValueError, match="unknown method 'hypercube'"):

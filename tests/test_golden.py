@@ -1,7 +1,8 @@
 """Golden answers: what shipped networks said when they were shipped, and must go on saying.
 
-tests/golden.json holds, for six shipped checkpoints, some logits, greedy and beam answers and their
-verdicts, and the verdicts over a part of the LTL grid, all in float32 on a CPU.
+tests/golden.json holds, for shipped checkpoints, some logits, greedy and beam answers and their
+verdicts, the answers of two networks of streams, the attempts that solved some problems, and an
+alpha-covariance, all in float32 on a CPU.
 """
 
 import json
@@ -12,16 +13,18 @@ import pytest
 import torch
 
 from itekit.data import Batch
-from itekit.datasets.sets import read_set
 from itekit.decoding import Solver, beam, greedy
+from itekit.evaluation import covariance
 from itekit.random_vectors import seeded
+from itekit.redraw import redraw
 from itekit.results import load_network
 from itekit.tasks.copying import copying_batch
 from itekit.tasks.task import TEST_SEED
 
-FILE = Path(__file__).parent / "golden.json"
+GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text(encoding="utf-8"))
 COPYING = {"copying-5-10/proposed": "paper", "copying-5-10/alpha-renaming": "paper"}
 LOGIC = ("ltl/proposed", "ltl/alpha-renaming", "prop/proposed", "prop/plain")
+STREAMS = ("ltl/symbol-invariant", "ltl/converted")
 
 
 def rounded(x: torch.Tensor) -> list:
@@ -38,43 +41,37 @@ def copying_answers(network) -> dict:
     task = network.experiment.task
     grid = task.grid
     cells = [(3, 9), (5, 10), (9, 10), (10, 16), (16, 24)]
-    found = {"copies": [], "beams": [], "scores": []}
+    answers = {"copies": [], "beams": [], "scores": []}
     U = network.matrix(task.test_vocabulary, seeded(TEST_SEED, 1))
     for unique, length in cells:
         strings = grid.strings(unique, length, TEST_SEED)[:4]
         batch = Batch.of(copying_batch(strings, np.full(4, length), task.test_vocabulary))
-        found["copies"] += greedy(network.model, U, batch.source, task.longest(length)).tolist()
+        answers["copies"] += greedy(network.model, U, batch.source, task.longest(length)).tolist()
         tokens, scores = beam(network.model, U, batch.source, 2 * length, 3)
-        found["beams"] += tokens[:, :2].tolist()
-        found["scores"] += [[round(s, 4) for s in row] for row in scores[:, :2].tolist()]
+        answers["beams"] += tokens[:, :2].tolist()
+        answers["scores"] += [[round(s, 4) for s in row] for row in scores[:, :2].tolist()]
         if unique == 5:
-            found["logits"] = rounded(tokens_of(network.logits(U, batch), batch)[:8])
-    return found
+            answers["logits"] = rounded(tokens_of(network.logits(U, batch), batch)[:8])
+    return answers
 
 
 def logic_answers(network) -> dict:
     task = network.experiment.task
-    pairs = read_set(task.set_name("test"), "lab")["test"][:24]
+    pairs = task.pairs()[:24]
     if network.experiment.embedding.maker.extends:
-        pairs = pairs + read_set(task.set_name("generalization"), "lab")["test"][::180]
+        pairs = pairs + task.pairs("generalization")[::180]
     formulas = [formula for formula, _ in pairs]
     solver = Solver(network, 1)
-    greedy = Solver(network, 1, beams=1).answers(formulas)
     beams = solver.beam_answers(formulas)
     batch = Batch.of(task.pack(pairs[:2], solver.vocabulary).batch(np.arange(2)))
     return {
         "formulas": formulas,
-        "greedy": greedy,
+        "greedy": Solver(network, 1, beams=1).answers(formulas),
         "beams": beams,
         "verdicts": [task.check(f, b[0], y) for (f, y), b in zip(pairs, beams, strict=True)],
         "loss": round(solver.loss(pairs[:24]), 5),
         "logits": rounded(tokens_of(network.logits(solver.U, batch), batch)[:12]),
     }
-
-
-@pytest.fixture(scope="module")
-def golden() -> dict:
-    return json.loads(FILE.read_text(encoding="utf-8"))
 
 
 def close(ours: list, theirs: list, tolerance: float) -> bool:
@@ -83,18 +80,41 @@ def close(ours: list, theirs: list, tolerance: float) -> bool:
 
 
 @pytest.mark.parametrize("name", COPYING)
-def test_copying(name, golden):
+def test_copying(name):
     with torch.no_grad():
-        found, expected = copying_answers(load_network(name, COPYING[name])), golden[name]
-    assert close(found.pop("logits"), expected.pop("logits"), 3e-5)
-    assert close(found.pop("scores"), expected.pop("scores"), 3e-4)
-    assert found == expected
+        answers, golden = copying_answers(load_network(name, COPYING[name])), dict(GOLDEN[name])
+    assert close(answers.pop("logits"), golden.pop("logits"), 3e-5)
+    assert close(answers.pop("scores"), golden.pop("scores"), 3e-4)
+    assert answers == golden
 
 
 @pytest.mark.parametrize("name", LOGIC)
-def test_logic(name, golden):
+def test_logic(name):
     with torch.no_grad():
-        found, expected = logic_answers(load_network(name, "lab")), golden[name]
-    assert close(found.pop("logits"), expected.pop("logits"), 3e-5)
-    assert found.pop("loss") == pytest.approx(expected.pop("loss"), abs=3e-5)
-    assert found == expected
+        answers, golden = logic_answers(load_network(name, "lab")), dict(GOLDEN[name])
+    assert close(answers.pop("logits"), golden.pop("logits"), 3e-5)
+    assert answers.pop("loss") == pytest.approx(golden.pop("loss"), abs=3e-5)
+    assert answers == golden
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_streams(name):
+    network = load_network(name, "lab")
+    formulas = [formula for formula, _ in network.experiment.task.pairs()[:24]]
+    assert Solver(network).beam_answers(formulas) == GOLDEN[name]
+
+
+@pytest.mark.parametrize("name", GOLDEN["redraw"])
+def test_redraw(name):
+    """Random parts, renamings and samples: the attempt that solved each of 12 problems."""
+    network = load_network(name, "lab")
+    result = redraw(network, network.experiment.task.pairs()[:12], 3, progress=False)
+    assert [attempts for _, *attempts in result["formulas"]] == GOLDEN["redraw"][name]
+
+
+@pytest.mark.parametrize("name", GOLDEN["covariance"])
+def test_covariance(name):
+    network = load_network(name, "lab")
+    task = network.experiment.task
+    names = task.test_vocabulary.interchangeable[0]
+    assert covariance(Solver(network), task.pairs()[:5], names, 12) == GOLDEN["covariance"][name]

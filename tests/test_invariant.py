@@ -1,7 +1,6 @@
 """The symbol-invariant transformer: exact under renaming, and equal to its definition."""
 
 import random
-from dataclasses import replace
 
 import pytest
 import torch
@@ -14,18 +13,24 @@ from itekit.datasets.sets import read_set
 from itekit.decoding import Solver, beam, greedy
 from itekit.invariant import Streams
 from itekit.model import Past
+from itekit.names import change
+from itekit.network import Network
 from itekit.results import load_network
-from itekit.training import Network
-from itekit.vocabulary import Vocabulary, logic_vocabulary
+from itekit.tasks.ltl import Ltl
+from itekit.vocabulary import Vocabulary
 
-NAMES = logic_vocabulary("ltl", 26).interchangeable[0]
+
+def vocabulary_of(names: int) -> Vocabulary:
+    return Ltl(propositions=names, test_propositions=names).vocabulary
+
+
+NAMES = vocabulary_of(26).interchangeable[0]
 
 
 def network(aggregation: str = "both") -> Network:
     """Untrained; weights are large, so that different formulas have different answers."""
-    made = tiny_experiment("ltl/symbol-invariant", seed=5)
-    model = replace(made.model, aggregation=aggregation)
-    network = Network(replace(made, limit=8, model=model)).eval()
+    settings = change(tiny_experiment("ltl/symbol-invariant", seed=5), "task", limit=8)
+    network = Network(change(settings, "model", aggregation=aggregation)).eval()
     with torch.no_grad():
         for tensor in network.model.parameters():
             if tensor.dim() > 1:
@@ -42,7 +47,7 @@ def formula(rng: random.Random, names: str, size: int) -> str:
     return rng.choice("&U") + formula(rng, names, left) + formula(rng, names, size - 1 - left)
 
 
-def some_formulas(count: int, seed: int = 0, names: str = "abc") -> list[str]:
+def random_texts(count: int, seed: int = 0, names: str = "abc") -> list[str]:
     rng = random.Random(seed)
     return [formula(rng, names, rng.randint(3, 12)) for _ in range(count)]
 
@@ -55,61 +60,61 @@ def batch(texts, vocabulary, labels=None) -> Batch:
     return Batch(*sides)
 
 
-def logits(network, vocabulary, some: Batch) -> torch.Tensor:
+def logits(network, vocabulary, inputs: Batch) -> torch.Tensor:
     """[B, T, V]."""
     with torch.no_grad():
-        return network.logits(network.matrix(vocabulary, None), some)
+        return network.logits(network.matrix(vocabulary, None), inputs)
 
 
 @pytest.mark.parametrize("aggregation", ["encoder", "both"])
 def test_a_renamed_problem_has_the_renamed_answer(aggregation):
-    some, rng, made = some_formulas(200), random.Random(1), network(aggregation)
-    vocabulary = logic_vocabulary("ltl", 26)
-    order = [dict(zip("abc", rng.sample(NAMES, 3), strict=True)) for _ in some]
+    texts, rng, trained = random_texts(200), random.Random(1), network(aggregation)
+    vocabulary = vocabulary_of(26)
+    order = [dict(zip("abc", rng.sample(NAMES, 3), strict=True)) for _ in texts]
     renamings = [Renaming(to) for to in order]
-    others = [rename(text) for rename, text in zip(renamings, some, strict=True)]
-    found = logits(made, vocabulary, batch(some, vocabulary))
-    renamed = logits(made, vocabulary, batch(others, vocabulary))
+    others = [rename(text) for rename, text in zip(renamings, texts, strict=True)]
+    scores = logits(trained, vocabulary, batch(texts, vocabulary))
+    renamed = logits(trained, vocabulary, batch(others, vocabulary))
     fixed = vocabulary.learned_count
-    real = batch(some, vocabulary).target != 0
-    assert torch.allclose(found[real][:, :fixed], renamed[real][:, :fixed], atol=1e-5)
+    real = batch(texts, vocabulary).target != 0
+    assert torch.allclose(scores[real][:, :fixed], renamed[real][:, :fixed], atol=1e-5)
     for i, to in enumerate(order):
         before, after = (vocabulary.encode(side) for side in (to.keys(), to.values()))
         of = real[i]
-        assert torch.allclose(found[i][of][:, before], renamed[i][of][:, after], atol=1e-5)
-    solver = Solver(made, vocabulary=vocabulary)
-    answers, undone = solver.answers(some), []
+        assert torch.allclose(scores[i][of][:, before], renamed[i][of][:, after], atol=1e-5)
+    solver = Solver(trained, vocabulary=vocabulary)
+    answers, undone = solver.answers(texts), []
     for rename, answer in zip(renamings, solver.answers(others), strict=True):
         undone.append(rename.inverse()(answer))
     assert answers == undone and len(set(answers)) > 30
 
 
 def test_the_shipped_network_answers_renamed_problems_alike():
-    made, vocabulary = load_network("ltl/symbol-invariant", "lab"), logic_vocabulary("ltl", 26)
+    trained, vocabulary = load_network("ltl/symbol-invariant", "lab"), vocabulary_of(26)
     rng = random.Random(0)
-    some = [formula for formula, _ in read_set("ltl-generalization", "lab")["test"][::40]]
-    renamings = [Renaming(dict(zip("abcdef", rng.sample(NAMES, 6), strict=True))) for _ in some]
-    solver = Solver(made, vocabulary=vocabulary)
-    asked = [rename(text) for rename, text in zip(renamings, some, strict=True)]
+    texts = [formula for formula, _ in read_set("ltl-generalization", "lab")["test"][::40]]
+    renamings = [Renaming(dict(zip("abcdef", rng.sample(NAMES, 6), strict=True))) for _ in texts]
+    solver = Solver(trained, vocabulary=vocabulary)
+    asked = [rename(text) for rename, text in zip(renamings, texts, strict=True)]
     undone = [r.inverse()(a) for r, a in zip(renamings, solver.answers(asked), strict=True)]
-    assert undone == solver.answers(some) and len(set(undone)) > 30
+    assert undone == solver.answers(texts) and len(set(undone)) > 30
 
 
 def test_a_symbol_that_the_problem_does_not_hold_is_never_the_answer():
-    made, vocabulary = network(), logic_vocabulary("ltl", 4)
-    found = logits(made, vocabulary, batch(["Ua1", "&ab", "X1"], vocabulary))[:, 0]
+    trained, vocabulary = network(), vocabulary_of(4)
+    scores = logits(trained, vocabulary, batch(["Ua1", "&ab", "X1"], vocabulary))[:, 0]
     held = [vocabulary.encode(text) for text in ("a", "ab", "")]
-    for row, symbols in zip(found, held, strict=True):
+    for row, symbols in zip(scores, held, strict=True):
         expected = [i in symbols for i in range(vocabulary.learned_count, len(vocabulary))]
         assert row[vocabulary.learned_count :].isfinite().tolist() == expected
 
 
 def test_aggregated_attention_by_hand():
     """One layer of the encoder for "&ab": streams a and b, each on its own."""
-    made, vocabulary = network("encoder"), logic_vocabulary("ltl", 3)
-    model, D = made.model, made.experiment.model.d_model
+    trained, vocabulary = network("encoder"), vocabulary_of(3)
+    model, D = trained.model, trained.experiment.model.d_model
     layer = model.encoder[0]
-    U = made.matrix(vocabulary, None)
+    U = trained.matrix(vocabulary, None)
     a, b, placeholder = *vocabulary.encode("ab"), len(U) - 1
     both = vocabulary.encode("&")[0]
     streams = [[both, a, placeholder], [both, placeholder, b]]
@@ -142,47 +147,47 @@ def test_aggregated_attention_by_hand():
 
     source = torch.tensor([[both, a, b]])
     streams = Streams.of(source, model.fixed)
-    found = layer(x, None, torch.zeros(1, 1, 1, 3), (streams, streams.shares(source)))
-    assert torch.allclose(found, expected, atol=1e-5)
+    ours = layer(x, None, torch.zeros(1, 1, 1, 3), (streams, streams.shares(source)))
+    assert torch.allclose(ours, expected, atol=1e-5)
 
 
 def test_logits_are_cosines_of_the_mean_and_of_each_symbol():
-    made, vocabulary = network(), logic_vocabulary("ltl", 3)
-    some, U = batch(["Uab"], vocabulary), made.matrix(logic_vocabulary("ltl", 3), None)
+    trained, vocabulary = network(), vocabulary_of(3)
+    problems, U = batch(["Uab"], vocabulary), trained.matrix(vocabulary_of(3), None)
     with torch.no_grad():
-        encoded = made.model.encode(U, some.source)
-        x = made.model.decode(U, some.inputs, encoded)
-        (found,) = made.model.predict(U, some.inputs, encoded)
+        encoded = trained.model.encode(U, problems.source)
+        x = trained.model.decode(U, problems.inputs, encoded)
+        (ours,) = trained.model.predict(U, problems.inputs, encoded)
     n, (a, b) = vocabulary.learned_count, vocabulary.encode("ab")
-    assert torch.allclose(found[:, 3:n], normalize(x.mean(0), dim=-1) @ U[3:n].T, atol=1e-5)
+    assert torch.allclose(ours[:, 3:n], normalize(x.mean(0), dim=-1) @ U[3:n].T, atol=1e-5)
     for stream, symbol in enumerate((a, b)):
-        assert torch.allclose(found[:, symbol], normalize(x[stream], dim=-1) @ U[symbol], atol=1e-5)
+        assert torch.allclose(ours[:, symbol], normalize(x[stream], dim=-1) @ U[symbol], atol=1e-5)
 
 
 @pytest.mark.parametrize("aggregation", ["encoder", "both"])
 def test_decoding_step_by_step_and_in_a_batch_changes_nothing(aggregation):
-    made, vocabulary = network(aggregation), logic_vocabulary("ltl", 5)
-    some = batch(some_formulas(12), vocabulary)
-    U = made.matrix(vocabulary, None)
+    trained, vocabulary = network(aggregation), vocabulary_of(5)
+    problems = batch(random_texts(12), vocabulary)
+    U = trained.matrix(vocabulary, None)
     with torch.no_grad():
-        encoded, past = made.model.encode(U, some.source), Past()
-        whole = logits(made, vocabulary, some)
-        for t in range(some.target.shape[1]):
-            found = made.model.predict(U, some.inputs[:, t : t + 1], encoded, past)
-            rows = some.target[:, t] != 0
-            assert torch.allclose(found[rows, 0], whole[rows, t], atol=1e-4)
-    together = beam(made.model, U, some.source, 8, 3)[0]
-    first = greedy(made.model, U, some.source, 8)
-    for i, source in enumerate(some.source):
+        encoded, past = trained.model.encode(U, problems.source), Past()
+        whole = logits(trained, vocabulary, problems)
+        for t in range(problems.target.shape[1]):
+            ours = trained.model.predict(U, problems.inputs[:, t : t + 1], encoded, past)
+            rows = problems.target[:, t] != 0
+            assert torch.allclose(ours[rows, 0], whole[rows, t], atol=1e-4)
+    together = beam(trained.model, U, problems.source, 8, 3)[0]
+    first = greedy(trained.model, U, problems.source, 8)
+    for i, source in enumerate(problems.source):
         one = source[None, source != 0]
-        assert torch.equal(beam(made.model, U, one, 8, 3)[0][0], together[i])
-        assert torch.equal(greedy(made.model, U, one, 8)[0], first[i])
+        assert torch.equal(beam(trained.model, U, one, 8, 3)[0][0], together[i])
+        assert torch.equal(greedy(trained.model, U, one, 8)[0], first[i])
 
 
 def test_several_classes_are_refused():
-    made = network().experiment.embedding
+    config, two = network().experiment.embedding, Vocabulary((), (("a",), ("b",)))
     with pytest.raises(ValueError, match="one class of interchangeable tokens, found 2"):
-        made.build(Vocabulary((), (("a",), ("b",))), Vocabulary((), (("a",), ("b",))), 8)
+        config.maker.build(config, two, two, 8)
 
 
 def test_a_converted_network_begins_where_the_ordinary_one_stood():
@@ -191,10 +196,10 @@ def test_a_converted_network_begins_where_the_ordinary_one_stood():
     converted = Network(tiny_experiment("ltl/converted", seed=6)).eval()
     converted.load_weights_from(ordinary)
     vocabulary = ordinary.experiment.task.vocabulary
-    some = batch(some_formulas(50, names="ab"), vocabulary, ["1;{1}"] * 50)
-    (a,), expected = vocabulary.encode("a"), logits(ordinary, vocabulary, some)
-    found = logits(converted, vocabulary, some)[..., a]
-    holds = (some.source == a).any(1)
-    real = (some.target != 0) & holds[:, None]
-    assert torch.allclose(found[real], expected[real][:, a], atol=1e-4)
-    assert torch.isinf(found[~holds]).all()
+    problems = batch(random_texts(50, names="ab"), vocabulary, ["1;{1}"] * 50)
+    (a,), expected = vocabulary.encode("a"), logits(ordinary, vocabulary, problems)
+    ours = logits(converted, vocabulary, problems)[..., a]
+    holds = (problems.source == a).any(1)
+    real = (problems.target != 0) & holds[:, None]
+    assert torch.allclose(ours[real], expected[real][:, a], atol=1e-4)
+    assert torch.isinf(ours[~holds]).all()

@@ -7,18 +7,18 @@ import torch
 from tiny import seeded
 from torch import nn
 
-from itekit.losses import AdaCos, CrossEntropy
+from itekit.losses import AdaCos, CrossEntropy, LearnedScale
 from itekit.training import adamw, learning_rate
 
 
 def recipe(scale: float, cosines: list[list[float]], targets: list[int]) -> tuple[float, float]:
     """The next scale, and the loss with it (Zhang et al. 2019; padding removed, cap 100)."""
-    kept = [(row, target) for row, target in zip(cosines, targets, strict=True) if target != 0]
-    sums = [sum(math.exp(scale * c) for k, c in enumerate(row) if k != t) for row, t in kept]
-    angles = sorted(math.acos(row[t]) for row, t in kept)
+    tokens = [(row, target) for row, target in zip(cosines, targets, strict=True) if target]
+    sums = [sum(math.exp(scale * c) for k, c in enumerate(row) if k != t) for row, t in tokens]
+    angles = sorted(math.acos(row[t]) for row, t in tokens)
     median = angles[(len(angles) - 1) // 2]
     scale = min(100.0, math.log(sum(sums) / len(sums)) / math.cos(min(math.pi / 4, median)))
-    losses = [math.log(sum(math.exp(scale * (c - row[t])) for c in row)) for row, t in kept]
+    losses = [math.log(sum(math.exp(scale * (c - row[t])) for c in row)) for row, t in tokens]
     return scale, sum(losses) / len(losses)
 
 
@@ -50,9 +50,9 @@ def test_scale_and_loss_follow_the_recipe_step_after_step():
 
 def test_padding_does_not_move_the_scale_or_the_loss():
     cosines, targets = next(training_batches(1))
-    kept = targets != 0
+    real = targets != 0
     padded, short = AdaCos(9), AdaCos(9)
-    losses = padded(cosines, targets), short(cosines[kept], targets[kept])
+    losses = padded(cosines, targets), short(cosines[real], targets[real])
     torch.testing.assert_close(*losses)
     torch.testing.assert_close(padded.scale, short.scale)
 
@@ -94,8 +94,18 @@ def test_the_gradient_sees_the_scale_as_a_constant():
 
 def test_cross_entropy_is_the_mean_over_tokens_that_are_not_padding():
     logits, targets = torch.randn(4, 5, generator=seeded()), torch.tensor([3, 0, 1, 4])
-    kept = [-math.log(logits[i].softmax(0)[t]) for i, t in enumerate(targets.tolist()) if t]
-    assert CrossEntropy()(logits, targets).item() == pytest.approx(sum(kept) / 3, rel=1e-5)
+    losses = [-math.log(logits[i].softmax(0)[t]) for i, t in enumerate(targets.tolist()) if t]
+    assert CrossEntropy()(logits, targets).item() == pytest.approx(sum(losses) / 3, rel=1e-5)
+
+
+def test_a_learned_scale_is_a_weight_and_at_most_100():
+    learned, (cosines, targets) = LearnedScale(), next(training_batches(1))
+    loss = learned(cosines, targets)
+    torch.testing.assert_close(loss, CrossEntropy()(10 * cosines, targets))
+    loss.backward()
+    assert learned.log_scale.grad.isfinite() and learned.log_scale.grad != 0
+    learned.log_scale.data.fill_(9.0)
+    assert learned.scale.item() == pytest.approx(100)
 
 
 def test_the_learning_rate_rises_in_a_line_and_falls_in_a_cosine():
@@ -110,7 +120,7 @@ def test_the_learning_rate_rises_in_a_line_and_falls_in_a_cosine():
 
 def test_biases_and_norms_do_not_decay():
     modules = nn.ModuleList([nn.Linear(3, 4), nn.LayerNorm(4)])
-    optimizer = adamw(modules, 0.1)
+    optimizer = adamw(modules)
     decay = {id(p): g["weight_decay"] for g in optimizer.param_groups for p in g["params"]}
     assert {decay[id(p)] for m in modules for p in m.parameters() if p.dim() == 1} == {0.0}
     assert decay[id(modules[0].weight)] == 0.1 and len(decay) == 4

@@ -26,8 +26,8 @@ from itekit.model import (
     tree_encoding,
     tree_paths,
 )
+from itekit.tasks.ltl import Ltl
 from itekit.training import batch_loss
-from itekit.vocabulary import logic_vocabulary
 
 CONFIG = ModelConfig(d_model=16, layers=2, heads=2, d_ff=24)
 END, START, FIRST = 1, 2, 3
@@ -129,12 +129,12 @@ def test_gradients_equal_those_of_the_reference(lengths):
     source, target = sequences(lengths), sequences(lengths[::-1], seed=3)
     weights = torch.randn(int((target != 0).sum()), 9, generator=seeded(), dtype=torch.float64)
     gradients = []
-    for forward in (logits, lambda *given: reference(*given)[target != 0]):
+    for forward in (logits, lambda *inputs: reference(*inputs)[target != 0]):
         model, U = transformer(), matrix().requires_grad_()
         (forward(model, U, source, target)[:, [1, *range(3, 9)]] * weights[:, 2:]).sum().backward()
         gradients.append({"U": U.grad} | {n: p.grad for n, p in model.named_parameters()})
-    for name, found in gradients[0].items():
-        torch.testing.assert_close(found, gradients[1][name], atol=1e-6, rtol=1e-5, msg=name)
+    for name, gradient in gradients[0].items():
+        torch.testing.assert_close(gradient, gradients[1][name], atol=1e-6, rtol=1e-5, msg=name)
 
 
 def rows(S: int, T: int, count: int = 4) -> Batch:
@@ -161,9 +161,9 @@ def test_renaming_tokens_with_their_rows_renames_the_logits(order, seed):
 
 def test_logits_without_normalisation_are_dot_products():
     features = torch.randn(3, 16, dtype=torch.float64, generator=seeded())
-    model = transformer(config=ModelConfig(16, 1, 2, 16, normalize_features=False))
-    found = model.project(matrix(), features)[:, FIRST:]
-    torch.testing.assert_close(found, features @ matrix()[FIRST:].T)
+    model = Transformer(ModelConfig(16, 1, 2, 16), f_fn=False).double()
+    products = model.project(matrix(), features)[:, FIRST:]
+    torch.testing.assert_close(products, features @ matrix()[FIRST:].T)
 
 
 def test_rotation_is_by_the_angles_of_the_paper_of_rope():
@@ -178,11 +178,11 @@ def test_rotation_is_by_the_angles_of_the_paper_of_rope():
 def test_dropout_is_in_training_alone_and_the_seed_decides_it():
     network, batch = tiny_network().train(), rows(4, 4)
     U = network.matrix(network.experiment.task.vocabulary, seeded(0))
-    found = []
+    drawn = []
     for seed in (1, 1, 2):
         torch.manual_seed(seed)
-        found.append(network.logits(U, batch))
-    assert found[0].equal(found[1]) and not found[0].equal(found[2])
+        drawn.append(network.logits(U, batch))
+    assert drawn[0].equal(drawn[1]) and not drawn[0].equal(drawn[2])
     assert network.eval().logits(U, batch).equal(network.logits(U, batch))
 
 
@@ -193,6 +193,7 @@ def test_dropout_is_in_training_alone_and_the_seed_decides_it():
         ({"heads": 3}, "multiple of 2 × heads = 6, found 16"),
         ({"layers": 0}, "layers must be 1 or more, found 0"),
         ({"rope_base": math.nan}, "rope_base must be more than 1, found nan"),
+        ({"aggregation": ""}, "aggregation must be encoder or both, found ''"),
     ],
 )
 def test_settings_that_make_no_sense_are_errors(setting, message):
@@ -280,7 +281,7 @@ def test_they_are_those_of_the_parsed_formulas(batch):
 
 def source(token: str, count: int) -> torch.Tensor:
     """A token so many times, and then a proposition: int64 [1, count + 1]."""
-    return torch.tensor([logic_vocabulary("ltl", 3).encode(token * count + "a")])
+    return torch.tensor([Ltl(propositions=3).vocabulary.encode(token * count + "a")])
 
 
 def test_an_example_by_hand():
@@ -296,9 +297,10 @@ def test_as_deep_as_they_go_and_not_deeper():
     with pytest.raises(ValueError, match=f"63 branches deep: tree positions hold {MAX_TREE_DEPTH}"):
         tree_paths(operands(["X" * (MAX_TREE_DEPTH + 1) + "a"]))
     network = tiny_logic_network("ltl/plain")  # D is 24
-    network.model.encode(network.matrix(network.experiment.task.vocabulary, None), source("X", 12))
+    U = network.matrix(network.experiment.task.vocabulary, None)
+    network.model.encode(U, source("X", 12))
     with pytest.raises(ValueError, match="13 branches deep: tree positions hold 12"):
-        network.model.encode(network.matrix(network.experiment.task.vocabulary, None), source("X", 13))
+        network.model.encode(U, source("X", 13))
     with pytest.raises(ValueError, match="d_model must be even, found 7"):
         tree_encoding(deepest, 7)
     with pytest.raises(ValueError, match="number of operands"):
@@ -314,7 +316,7 @@ def test_the_encoder_tells_trees_apart_and_not_the_places_of_tokens():
     memory = network.model.encode(U, one).memory
     swapped = network.model.encode(U, other).memory
     assert not torch.allclose(memory[:, [0, 3, 1, 2]], swapped, atol=1e-4), "left is not right"
-    network.model.place = lambda x, *_: (x, None)  # no positions at all
+    network.model.add_positions = lambda x, *_: (x, None)  # no positions at all
     memory = network.model.encode(U, one).memory
     swapped = network.model.encode(U, other).memory
     assert torch.allclose(memory[:, [0, 3, 1, 2]], swapped, atol=1e-4), "a bag of tokens"

@@ -1,11 +1,9 @@
-"""Tasks from outside the kit: terms (notebook 15) and registers, a file of its own."""
+"""Tasks from outside the kit: terms (lesson 15), registers, and the others of the arena."""
 
 import ast
-import contextlib
-import io
 import re
-import types
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 import nbformat
@@ -14,45 +12,53 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from itekit.alpha import used_tokens
 from itekit.decoding import Solver
 from itekit.embeddings import EmbeddingConfig
-from itekit.experiments import TrainingConfig
+from itekit.experiments import Experiment, TrainingConfig
 from itekit.files import read_log
 from itekit.model import ModelConfig
+from itekit.names import run_name
 from itekit.network import CheckpointError
 from itekit.redraw import redraw
-from itekit.results import evaluate, evaluated, publish, save_result
-from itekit.tasks.own import audit
+from itekit.results import evaluate
+from itekit.tasks.own import audit, five_ways
+from itekit.tasks.task import Task
 from itekit.training import Network, Trainer
 from itekit.vocabulary import Vocabulary
-from lessons import registers
+from lessons import arena, registers, terms
+from lessons.terms import Terms, check, meaning, normalise
 
 PATH = Path(__file__).parents[1] / "notebooks" / "15_your_own_task.ipynb"
 CELLS = [cell for cell in nbformat.read(PATH, 4).cells if cell.cell_type == "code"]
-PROPOSED = EmbeddingConfig(d_beta=5)
 MODEL = ModelConfig(24, 1, 2, 32, 0.0, tree_positions=True)
 TRAINING = TrainingConfig(8, 8, warmup=2, log_every=2, validate_every=4, checkpoint_every=4)
+SMALL = Terms(problems=60, tested=8)
+PAIRS = [*Terms(problems=400).sides(0)[0], *SMALL.pairs()]
 
 
-def loaded() -> types.ModuleType:
-    """A module with the notebook's imports, and with what its tagged cells define."""
-    module = types.ModuleType("own_task")
-    module.seed = 0
-    module.NAMES = tuple("abcdefghijklmnopqrstuvwxyz")
-    for cell in CELLS:
-        nodes = ast.parse(cell.source).body
-        imports = [n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
-        exec(compile(ast.Module(imports, []), PATH.name, "exec"), module.__dict__)
-    with contextlib.redirect_stdout(io.StringIO()):
-        for tag in ("task", "your-task"):
-            for cell in CELLS:
-                if tag in cell.metadata.get("tags", []):
-                    exec(compile(cell.source, PATH.name, "exec"), module.__dict__)
-    return module
+def small(task=SMALL, **changes) -> Experiment:
+    return Experiment("terms/test", task, model=MODEL, training=TRAINING, **changes)
 
 
-task = loaded()
-SIDES = task.draw(0, task.NAMES[:5], range(2, 6), 400)
+# terms
+
+
+def definitions(source: str) -> dict[str, str]:
+    """Functions and methods by name, docstrings left out."""
+    found = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            body = node.body[ast.get_docstring(node) is not None :]
+            found[node.name] = "\n".join(map(ast.unparse, body))
+    return found
+
+
+def test_the_lesson_builds_what_the_file_holds():
+    cells = [cell.source for cell in CELLS if "task" in cell.metadata.get("tags", [])]
+    lesson, file = definitions("\n".join(cells)), definitions(Path(terms.__file__).read_text())
+    assert {"end", "read", "meaning", "check", "step", "normalise", "random_term"} <= lesson.keys()
+    assert {name: lesson[name] for name in lesson.keys() & file.keys()}.items() <= file.items()
 
 
 # A second normaliser, without names (Pierce, "Types and Programming Languages", chapter 6).
@@ -85,28 +91,14 @@ def reduced(term):
 
 
 def test_labels_are_the_normal_forms_that_a_normaliser_without_names_finds():
-    forms = [{task.meaning(problem) for problem, _ in side} for side in SIDES]
-    assert [*map(len, forms)] == [*map(len, SIDES)] and not forms[0] & forms[1]
-    for problem, label in SIDES[0] + SIDES[1]:
-        form, steps = task.meaning(problem), 0
+    for problem, label in PAIRS:
+        form, steps = meaning(problem), 0
         while (new := reduced(form)) is not None:
             form, steps = new, steps + 1
-        assert task.meaning(label) == form
-        assert steps == len(task.normalise(problem)) - 1 > 0
-        assert set(label) <= set(problem) and not re.search("[a-z]", str(task.meaning(problem)))
+        assert meaning(label) == form and steps == len(normalise(problem)) - 1 > 0
+        assert set(label) <= set(problem) and not re.search("[a-z]", str(meaning(problem)))
     for term in ("@λa@aaλb@bb", "@λa@aaλbλc@bc", "λc@λaλcac", "@λaλaab"):  # endless, or a capture
-        assert task.normalise(term) == [term]
-
-
-def test_the_task_takes_fewer_than_60_lines():
-    """Without imports, blank lines, comments, docstrings and what is printed."""
-    kept = []
-    for cell in (cell for cell in CELLS if "task" in cell.metadata.get("tags", [])):
-        for node in ast.parse(cell.source).body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef):
-                first = min(part.lineno for part in (node, *node.decorator_list))
-                kept += cell.source.split("\n")[first - 1 : node.end_lineno]
-    assert 40 < sum(bool(line.strip()) and line.strip()[0] not in '"#' for line in kept) < 60
+        assert normalise(term) == [term]
 
 
 def test_verdicts():
@@ -116,24 +108,18 @@ def test_verdicts():
         "invalid": ("λa@@aλbbλb", "λa@@aλbbλbbb", "λλa@@aλbbλbb", ""),
     }
     for verdict, answers in verdicts.items():
-        assert {task.check("", one, "λa@@aλbbλbb") for one in answers} == {verdict}
+        assert {check("", answer, "λa@@aλbbλbb") for answer in answers} == {verdict}
 
 
 @given(st.integers(0, 399), st.permutations("abcdefgh"), st.text("λ@ab", max_size=12))
 def test_a_renaming_of_a_term_is_the_same_term_and_any_text_gets_a_verdict(number, names, text):
-    term = SIDES[0][number][0]
+    term = PAIRS[number][0]
     renamed = term.translate(str.maketrans("abcdefgh", "".join(names)))
-    assert task.check("", renamed, term) == "exact"
-    assert task.check("", text, term) in ("incorrect", "invalid")
+    assert check("", renamed, term) == "exact"
+    assert check("", text, term) in ("incorrect", "invalid")
 
 
-# the kit with an experiment from outside
-
-
-def small(embedding=None, **changes):
-    embedding = embedding or EmbeddingConfig(d_beta=5)
-    made = task.TermExperiment("lambda/test", "smoke", embedding, MODEL, TRAINING)
-    return replace(made, problems=60, **changes)
+# the kit with a task from outside
 
 
 def test_a_run_in_pieces_gives_the_same_losses_and_is_loaded_again(tmp_path):
@@ -149,33 +135,16 @@ def test_a_run_in_pieces_gives_the_same_losses_and_is_loaded_again(tmp_path):
         Trainer(small(seed=1), tmp_path / "whole")
 
 
-@dataclass(frozen=True)
-class Checked(task.TermExperiment):
-    check = staticmethod(task.check)
-
-
-def test_a_task_that_the_kit_has_never_seen_is_judged_and_nothing_of_it_is_published(
-    tmp_path, monkeypatch
-):
+def test_a_task_that_the_kit_has_never_seen_is_judged_and_redrawn(monkeypatch):
     """Answers are the labels under another name, which are right; every third is no term."""
-    pairs = SIDES[1][:9]
-    said = {p: [y.translate(str.maketrans("abcde", "bcdea"))] for p, y in pairs}
-    said |= {p: [""] for p, _ in pairs[::3]}
-    monkeypatch.setattr(Solver, "_decode", lambda _, problems: [said[p] for p in problems])
-    network = Network(Checked("lambda/test", "smoke", PROPOSED, MODEL, TRAINING)).train(False)
+    pairs = SMALL.pairs()[:9]
+    answers = {p: [y.translate(str.maketrans("abcde", "bcdea"))] for p, y in pairs}
+    answers |= {p: [""] for p, _ in pairs[::3]}
+    monkeypatch.setattr(Solver, "beam_answers", lambda _, problems: [answers[p] for p in problems])
+    network = Network(small()).eval()
     test = evaluate(network, progress=False, pairs=pairs)["result"]["test"]
     assert (test["exact"], test["verdicts"]["invalid"]) == (pytest.approx(2 / 3), 3)
     assert redraw(network, pairs, 2, progress=False)["solved"]["all"] == [test["exact"]] * 2
-    network.save(tmp_path / "network.safetensors")
-    for of_the_kit, instead in (
-        (lambda: evaluate(network), "give pairs"),
-        (lambda: publish(network.experiment, tmp_path), "Network.save"),
-        (lambda: Network.load(tmp_path / "network.safetensors"), "give its experiment"),
-        (lambda: save_result(evaluated(network, lambda _: {}), tmp_path), "give its experiment"),
-    ):
-        with pytest.raises(ValueError, match=f"of another task.*{instead}"):
-            of_the_kit()
-    assert [path.name for path in tmp_path.iterdir()] == ["network.safetensors"]
 
 
 # tokens of several characters
@@ -185,86 +154,123 @@ def test_a_task_that_the_kit_has_never_seen_is_judged_and_nothing_of_it_is_publi
 class Letters(registers.Registers):
     """The same task, every token one character: programs are texts."""
 
-    vocabulary: Vocabulary = Vocabulary("ms?", ("abcde",))
-    test_vocabulary: Vocabulary = Vocabulary("ms?", ("abcdefgh",))
-
-
-class First(registers.Registers):
-    canonical = True
-
-
-class FirstLetters(Letters):
-    canonical = True
+    fixed = ("m", "s", "?")
+    names = tuple("abcdefgh")
 
 
 @pytest.mark.parametrize("beams", [1, 3])
-@pytest.mark.parametrize("kinds", [(registers.Registers, Letters), (First, FirstLetters)])
-def test_what_is_asked_in_tokens_is_answered_in_tokens_as_texts_are_in_text(kinds, beams):
-    made = [kind("registers/test", "smoke", EmbeddingConfig(d_beta=3)) for kind in kinds]
-    solvers = [Solver(Network(one).train(False), beams=beams) for one in made]
-    letter = dict(zip(*(solver.vocabulary.tokens for solver in solvers), strict=True))
-    pairs = registers.draw(0, registers.NAMES, (4, 8), 30)[0]
-    texts = [tuple("".join(letter[t] for t in side) for side in pair) for pair in pairs]
-    asked = [problem for problem, _ in pairs] + [("mov", "xx")]
-    said, written = (
-        solver.beam_answers(some)
-        for solver, some in zip(solvers, (asked, [p for p, _ in texts] + ["m!"]), strict=True)
+@pytest.mark.parametrize("canonical", [False, True])
+def test_what_is_asked_in_tokens_is_answered_in_tokens_as_texts_are_in_text(canonical, beams):
+    words, letters = (
+        Solver(Network(replace(small(kind(canonical=canonical)), model=ModelConfig())).eval(), 0)
+        for kind in (registers.Registers, Letters)
     )
-    assert said[-1] == [] and solvers[0].answers(asked)[-1] == ()
-    assert all(type(answer) is tuple for answers in said for answer in answers) and any(said[0])
-    assert [["".join(letter[t] for t in one) for one in some] for some in said] == written
-    assert solvers[0].loss(pairs) == solvers[1].loss(texts)
+    for solver in (words, letters):
+        solver.beams = beams
+    letter = dict(zip(words.vocabulary.tokens, letters.vocabulary.tokens, strict=True))
+    pairs = registers.Registers(problems=30, tested=10).pairs()[:40]
+    texts = [tuple("".join(letter[t] for t in side) for side in pair) for pair in pairs]
+    answers = words.beam_answers([problem for problem, _ in pairs])
+    assert all(type(answer) is tuple for beams in answers for answer in beams) and any(answers[0])
+    spelled = [["".join(letter[t] for t in answer) for answer in beams] for beams in answers]
+    assert spelled == letters.beam_answers([problem for problem, _ in texts])
+    assert words.loss(pairs) == letters.loss(texts)
 
 
-# the registers
+# the tasks of the arena
 
 
 def test_labels_of_programs_are_what_python_makes_of_them():
-    sides = registers.draw(0, registers.NAMES, (3, 5, 8), 300)
-    for problem, label in sides[0] + sides[1]:
-        held = {name: name for name in registers.NAMES}
+    task = registers.Registers(problems=300, tested=20)
+    for problem, label in [*task.sides(0)[0], *task.pairs()]:
+        values = {name: name for name in task.names}
         for word, x, y in zip(*(problem[i:-4:3] for i in range(3)), strict=True):
-            exec(f"{x} = {y}" if word == "mov" else f"{x}, {y} = {y}, {x}", {}, held)
-        assert label == tuple(held[x] for x in problem[-3:]) != problem[-3:]
-        assert registers.check(problem, label, label) == "exact"
-        assert {registers.check(problem, label[:n], label) for n in range(3)} == {"incorrect"}
+            exec(f"{x} = {y}" if word == "mov" else f"{x}, {y} = {y}, {x}", {}, values)
+        assert label == tuple(values[x] for x in problem[-3:]) != problem[-3:]
+
+
+def test_paths_are_shortest():
+    task = arena.ShortestPaths(problems=100, tested=5)
+    for problem, label in [*task.sides(0)[0], *task.pairs()]:
+        text, _, (first, last) = problem.partition("?")
+        edges = {frozenset(edge) for edge in text.split(",")[:-1]}
+        distance, reached = 0, {first}
+        while last not in reached:
+            distance += 1
+            reached |= {node for edge in edges if edge & reached for node in edge}
+        assert (label[0], label[-1], len(label)) == (first, last, distance + 1)
+        assert all(frozenset(step) in edges for step in zip(label, label[1:], strict=False))
+
+
+@pytest.mark.parametrize("task", arena.RECIPES)
+def test_the_tasks_pass_the_checklist_and_are_tested_with_known_new_and_more_names(task):
+    for experiment in arena.experiments(task, 0, "smoke").values():
+        assert [text for text, holds in audit(experiment).items() if not holds] == []
+    task = experiment.task
+    known = set(task.names[: task.known])
+    assert all(set(used_tokens(p, task.names)) <= known for p, _ in task.sides(0)[0])
+    assert all(not set(used_tokens(p, task.names)) & known for p, _ in task.pairs("new"))
+    counts = {len(used_tokens(problem, task.names)) for problem, _ in task.pairs()}
+    assert counts == {*task.counts, 6, 7, 8}
+
+
+def test_two_ways_of_the_arena_from_training_to_their_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(arena, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(arena, "RESULTS", tmp_path)
+    rows = [arena.run("registers", way, 0, "smoke") for way in ("proposed", "converted")]
+    assert arena.rows("smoke") == sorted(rows, key=lambda row: row["way"])
+    assert not any(row["learned"] for row in rows)
+    folders = {path.name.partition("-smoke")[0] for path in (tmp_path / "runs").iterdir()}
+    assert "arena-registers-plain" in folders and "arena-registers-proposed-first" in folders
 
 
 # the checklist
 
 
-def relabelled(label):
-    return [[(problem, label(problem)) for problem, _ in side] for side in SIDES]
+class Sorted(Terms):
+    share = 2.0
+
+    def label(self, problem):
+        return "".join(sorted(set(problem)))
 
 
-def letters(problem):
-    return "".join(sorted(set(problem)))
+class Lenient(Terms):
+    @staticmethod
+    def check(problem, answer, label):
+        return "exact"
+
+
+class SameNames(Terms):
+    known = 8
+
+
+class Leaking(Terms):
+    def pairs(self, part="test"):
+        return [*super().pairs(part), self.sides(0)[0][0]]
 
 
 AMISS = {
-    "labels: renaming and solving commute": {
-        "label": letters,
-        "sides": relabelled(letters),
-        "check": lambda problem, answer, label: "exact" if answer == label else "no",
-    },
-    "stream: no test problem is in training": {"sides": [SIDES[0], SIDES[1] + SIDES[0][:1]]},
-    "checker: most labels of other problems are wrong": {"check": lambda *one: "exact"},
-    "vocabulary: the test has all names": {
-        "made": small(test_vocabulary=small().vocabulary),
-    },
-    "labels: they fit the limit": {
-        "sides": [SIDES[0], [("λa@λbba", "λa" * 12 + "a"), ("λa@λbb@aa", "λa@aa")]],
-    },
+    "labels: renaming and solving commute": Sorted,
+    "stream: no test problem is in training": Leaking,
+    "checker: most labels of other problems are wrong": Lenient,
+    "vocabulary: the test has all names": SameNames,
 }
 
 
-@pytest.mark.parametrize("question", ["", *AMISS])
+@pytest.mark.parametrize("question", ["", "labels: they fit the limit", *AMISS])
 def test_the_checklist_finds_what_is_wrong(question):
-    given = {"label": lambda problem: task.normalise(problem)[-1], "check": task.check}
-    given = {"made": small(), "sides": SIDES} | given | AMISS.get(question, {})
-    asked = audit(given["made"], given["sides"], given["check"], given["label"])
-    failed = [text for text, holds in asked.items() if not holds]
+    limit = 3 if "limit" in question else 24
+    task = AMISS.get(question, Terms)(problems=60, tested=8, limit=limit)
+    failed = [text for text, holds in audit(small(task)).items() if not holds]
     assert any(text.startswith(question) for text in failed) if question else not failed
+
+
+def test_five_ways_differ_in_how_names_are_treated():
+    ways = five_ways(small())
+    kinds = {way: experiment.embedding.kind for way, experiment in ways.items()}
+    assert list(kinds.values()) == ["learned", "dual_part", "alpha_renaming", *["invariant"] * 2]
+    assert ways["converted"].start == ways["plain"].name == "terms/test/plain"
+    assert ways["proposed"].embedding == EmbeddingConfig(per_sample=True)
 
 
 def test_the_committed_run_extends_and_plain_embeddings_do_not():
@@ -273,7 +279,46 @@ def test_the_committed_run_extends_and_plain_embeddings_do_not():
     text = "".join(output.get("text", "") for output in cell.outputs)
     rows = dict(re.findall(r"^(proposed|plain|guessing)\s+(.*)$", text, re.M))
     rates = {name: np.array(re.findall(r"([\d.]+)%", row), float) for name, row in rows.items()}
-    assert all(len(row) == 6 for row in rates.values()) and (rates["guessing"] < 10).all()
+    assert len({len(row) for row in rates.values()}) == 1 and (rates["guessing"] < 10).all()
     assert (rates["proposed"] > 5 * rates["guessing"]).all()
-    assert (rates["plain"][:3] > 5 * rates["guessing"][:3]).all()
-    assert (rates["plain"][3:] == 0).all()
+    assert (rates["plain"][-3:] == 0).all()
+
+
+# a task without a checker
+
+
+@dataclass(frozen=True)
+class Reversal(Task):
+    """The same letters from the last to the first."""
+
+    names: str = "abcd"
+    fixed: str = ""
+
+    vocabulary = Vocabulary((), ("ab",))
+    test_vocabulary = property(lambda self: Vocabulary(tuple(self.fixed), (tuple(self.names),)))
+
+    def sides(self, seed):
+        texts = ["".join(letters) for letters in product("ab", repeat=4)]
+        pairs = [(text, text[::-1]) for text in texts]
+        return pairs[4:], pairs[:4]
+
+    def pairs(self, part="test"):
+        return [("abc", "cba"), ("dd", "dd")]
+
+
+def test_a_task_without_a_checker_is_judged_by_its_labels_and_loads_with_its_experiment(
+    tmp_path, monkeypatch
+):
+    usual, other = (small(Reversal("smoke", names=names)) for names in ("abcd", "abcdef"))
+    assert run_name(usual) != run_name(other)
+    network = Network(replace(usual, model=ModelConfig(24, 1, 2, 32))).eval()
+    monkeypatch.setattr(Solver, "beam_answers", lambda _, problems: [["cba"] for _ in problems])
+    test = evaluate(network, progress=False)["result"]["test"]
+    assert (test["exact"], test["verdicts"]["incorrect"]) == (0.5, 1)
+    network.save(tmp_path / "network.safetensors")
+    with pytest.raises(CheckpointError, match="unknown task 'reversal': expected copying, ltl"):
+        Network.load(tmp_path / "network.safetensors")
+    loaded = Network.load(tmp_path / "network.safetensors", network.experiment)
+    assert loaded.experiment == network.experiment
+    with pytest.raises(ValueError, match=r"same fixed tokens in training and test: ; \+"):
+        Reversal("smoke", fixed="+")

@@ -1,31 +1,30 @@
-"""The set-up, its checks and its stamp; pins and bounds; the wheel by itself; the doctor."""
+"""The check before a set-up; pins and bounds; the wheel by itself; the doctor."""
 
 import ast
 import json
 import os
+import platform
 import re
+import runpy
 import shutil
 import subprocess
 import sys
-import time
 import tomllib
-from http.server import HTTPServer, SimpleHTTPRequestHandler
 from importlib.metadata import distribution
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from itekit import doctor
-from itekit.__main__ import main
 from lessons import registers
 
 ROOT = Path(__file__).parents[1]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = SETTINGS["project"]
 EXTRAS = PROJECT["optional-dependencies"]
+SET_UP = runpy.run_path(str(ROOT / "docs" / "set_up.py"))
 
 
 def requirements(lines: list[str]) -> dict[str, Requirement]:
@@ -46,113 +45,35 @@ def test_every_direct_dependency_has_one_pin_that_its_bound_allows():
         assert bounds[name].specifier.contains(version, prereleases=True), name
         assert str(bounds[name].marker) == str(pin.marker), name
     binder = (ROOT / "binder" / "requirements.txt").read_text()
-    assert binder.endswith(f"--extra-index-url {doctor.CPU_BUILDS}\n-r ../requirements.txt\n")
+    assert binder.endswith(f"--extra-index-url {SET_UP['CPU_BUILDS']}\n-r ../requirements.txt\n")
 
 
 def test_python_range_is_the_same_everywhere():
     allowed = SpecifierSet(PROJECT["requires-python"])
     inside = [minor for minor in range(6, 20) if f"3.{minor}.0" in allowed]
-    assert inside == list(range(doctor.OLDEST[1], doctor.NEWEST[1] + 1))
-    said = f"{doctor.OLDEST} <= sys.version_info[:2] <= {doctor.NEWEST}"
-    assert said in (ROOT / "Makefile").read_text()
+    oldest, newest = SET_UP["OLDEST"], SET_UP["NEWEST"]
+    assert inside == list(range(oldest[1], newest[1] + 1))
+    assert f"{oldest} <= sys.version_info[:2] <= {newest}" in (ROOT / "Makefile").read_text()
     assert (ROOT / "binder/runtime.txt").read_text().strip().removeprefix("python-") in allowed
 
 
-def test_an_old_python_can_read_the_check_and_is_named():
-    ast.parse(Path(doctor.__file__).read_text(), feature_version=(3, 6))
+def test_an_old_python_can_read_the_set_up_and_is_named():
+    ast.parse((ROOT / "docs" / "set_up.py").read_text(), feature_version=(3, 6))
     for version in ((2, 7, 18), (3, 10, 14), (3, 14, 0)):
-        assert f"this one is {version[0]}.{version[1]} " in doctor.python_problem(version)
-    assert doctor.python_problem((3, 12, 0, "final", 0)) is None
+        assert f"this one is {version[0]}.{version[1]} " in SET_UP["python_problem"](version)
+    assert SET_UP["python_problem"]((3, 12, 0, "final", 0)) is None
 
 
-def on(monkeypatch, words: str):
-    """Let the doctor see a platform."""
-    system, machine, *libc = words.split(" ")
-    monkeypatch.setattr(doctor.platform, "system", lambda: system)
-    monkeypatch.setattr(doctor.platform, "machine", lambda: machine)
-    monkeypatch.setattr(doctor.platform, "libc_ver", lambda: libc or ["", ""])
-
-
-def test_platform_without_a_wheel_of_spot_is_named(monkeypatch):
-    for words in ("Linux x86_64 glibc 2.31", "Linux aarch64 glibc 2.39", "Darwin arm64"):
-        on(monkeypatch, words)
-        assert f"({words})" in doctor.spot_note()
-    on(monkeypatch, "Linux x86_64 glibc 2.34")
-    assert doctor.spot_note() is None
-
-
-def test_the_set_up_names_all_that_stands_in_its_way(tmp_path, monkeypatch):
-    on(monkeypatch, "Linux x86_64 glibc 2.31")
-    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 3}))
-    monkeypatch.setitem(sys.modules, "ensurepip", None)
-    wanted = tmp_path / "r.txt"
-    wanted.write_text("numpy==1\nspottl==2; platform_machine == 'x86_64'\n")
-    found = " ".join(doctor.setup_problems(str(tmp_path / ".venv"), str(wanted)))
-    assert all(words in found for words in ("ensurepip", "without-spot.txt", "0.0 GB free"))
-    (tmp_path / ".venv/lib/python3.12/site-packages/torch").mkdir(parents=True)
-    wanted.write_text("numpy==1\n")
-    assert len(doctor.setup_problems(str(tmp_path / ".venv"), str(wanted))) == 1  # ensurepip
-
-
-@pytest.mark.skipif(doctor.platform.system() != "Linux", reason="elsewhere there is one build")
-def test_the_small_torch_is_taken_without_a_gpu_where_its_server_answers(tmp_path, monkeypatch):
-    monkeypatch.setattr(doctor, "PATIENCE", 0.2)
-    monkeypatch.setattr(doctor, "has_gpu", lambda: False)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "torch").mkdir()
-    with HTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:  # listens, but is mute
-        address = f"http://127.0.0.1:{server.server_port}"
-        started = time.monotonic()
-        options, note = doctor.torch_options("auto", address)
-        assert not options and "is installed" in note and time.monotonic() - started < 5
-        monkeypatch.setattr(doctor, "PATIENCE", 10)
-        Thread(target=server.serve_forever, daemon=True).start()
-        assert doctor.torch_options("auto", address) == (["--extra-index-url", address], None)
-        assert not doctor.torch_options("auto", f"{address}/nothing")[0]
-        monkeypatch.setattr(doctor, "has_gpu", lambda: True)
-        assert doctor.torch_options("auto", address) == ([], None)
-        assert doctor.torch_options("cpu", address)[0] and not doctor.torch_options("cuda")[0]
-        server.shutdown()
-
-
-FAKE_PYTHON = """#!/bin/sh
-echo "$*" >> "{log}"
-case "$*" in
-  *-m\\ venv*) mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
-  *pip\\ install*) test ! -e "{fail}" ;;
-esac
-"""
-
-
-@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
-def test_half_finished_setup_is_taken_up_again_and_a_finished_one_reused(tmp_path):
-    checkout = tmp_path / "a folder"
-    checkout.mkdir()
-    for name in ("Makefile", "requirements.txt", "pyproject.toml"):
-        shutil.copy(ROOT / name, checkout)
-    shutil.copytree(ROOT / "docs", checkout / "docs")
-    log, fail, fake = tmp_path / "log", tmp_path / "fail", tmp_path / "python3"
-    fake.write_text(FAKE_PYTHON.format(log=log, fail=fail))
-    fake.chmod(0o755)
-
-    def setup() -> tuple[int, str, str]:
-        log.write_text("")
-        command = ["make", "setup", f"PYTHON={fake}"]
-        done = subprocess.run(command, cwd=checkout, capture_output=True, text=True)
-        return done.returncode, log.read_text(), done.stdout + done.stderr
-
-    fail.touch()
-    code, calls, printed = setup()
-    assert code != 0 and "The set-up stopped" in printed
-    assert "doctor.py .venv requirements.txt" in calls
-    fail.unlink()
-    code, calls, _ = setup()
-    assert code == 0 and "pip install" in calls
-    assert "-m venv" not in calls, "the environment made before is taken up again"
-    assert setup()[:2] == (0, ""), "a finished set-up does nothing"
-    later = time.time() + 10
-    os.utime(checkout / "requirements.txt", (later, later))
-    assert "pip install" in setup()[1], "changed requirements are installed"
+@pytest.mark.skipif(platform.system() != "Linux", reason="elsewhere there is one build")
+def test_the_cpu_build_of_torch_is_taken_without_a_gpu_if_its_server_answers(monkeypatch, capsys):
+    server, torch_options = "data:,", SET_UP["torch_options"]  # an address that always answers
+    monkeypatch.setattr("os.path.exists", lambda path: False)
+    for gpu, wanted, taken in (("", "auto", True), ("x", "auto", False), ("x", "cpu", True)):
+        monkeypatch.setattr("shutil.which", lambda name, gpu=gpu: gpu)
+        assert torch_options(wanted, server) == ["--extra-index-url", server] * taken
+    assert torch_options("cuda", server) == [] and not capsys.readouterr().err
+    assert torch_options("cpu", "file:///nothing") == []
+    assert "CPU build of torch is not available now (file:///nothing" in capsys.readouterr().err
 
 
 # The wheel, installed where there is nothing but what it asks for, in an empty folder
@@ -281,11 +202,6 @@ def test_what_an_extra_is_missing_for_says_so(installed):
         assert f"pip install 'itekit[{extra}]'" in line
 
 
-def test_doctor_finds_the_required_parts(capsys, monkeypatch):
-    monkeypatch.setattr(doctor, "CHECKS", [check for check in doctor.CHECKS if not check[1]])
-    assert main(["doctor"]) == 0, capsys.readouterr().out
-
-
 def test_doctor_fails_only_for_required_parts(monkeypatch, capsys):
     missing, crash = "import nosuchthing", "import os; os.kill(os.getpid(), 11)"
     monkeypatch.setattr(doctor, "CHECKS", (("thing", "only drawings", missing),))
@@ -294,12 +210,12 @@ def test_doctor_fails_only_for_required_parts(monkeypatch, capsys):
     monkeypatch.setattr(doctor, "CHECKS", (("thing", "", crash), ("other", "", "print(3)")))
     assert doctor.main() == 1
     said = capsys.readouterr().out
-    assert "fails     exit code -11" in said and "ok        3" in said and "mend: thing" in said
+    assert "fails     exit code -11" in said and "ok        3" in said and "fix: thing" in said
 
 
 def test_doctor_knows_another_package_named_spot(tmp_path, monkeypatch):
     (tmp_path / "spot.py").write_text("")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (check,) = (check for check in doctor.CHECKS if check[0] == "Spot")
-    works, said = doctor.examine(check)
-    assert not works and "pip uninstall spot" in said
+    works, message = doctor.examine(check)
+    assert not works and "pip uninstall spot" in message

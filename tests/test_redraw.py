@@ -3,10 +3,10 @@
 import pytest
 from tiny import tiny_logic_network, tiny_network
 
-import itekit.redraw as module
 from itekit.alpha import Renaming, used_tokens
 from itekit.datasets.sets import read_set
-from itekit.decoding import Retries, Solver, redraw, redraw_sets
+from itekit.decoding import Solver
+from itekit.redraw import Retries, redraw, redraw_task
 from itekit.tasks.ltl import check
 from itekit.tasks.ltl import solve as solve_ltl
 from itekit.tasks.verdicts import GOOD
@@ -39,17 +39,23 @@ def test_any_beam_may_be_right_before_the_best_one_is(monkeypatch):
     assert (best.tolist(), any_beam.tolist()) == ([2, 0], [1, 0])
 
 
+def answering(monkeypatch, answer) -> None:
+    """Decode every problem to one beam, by a function of the solver and the problem."""
+    decode = lambda self, problems: {p: [answer(self, p)] for p in problems}  # noqa: E731
+    monkeypatch.setattr(Solver, "_decode", decode)
+
+
 @pytest.mark.parametrize("tries", [1, 2])
 def test_a_perfect_network_needs_one_try(monkeypatch, tries):
-    monkeypatch.setattr(Solver, "_decode", lambda _, many: [[solve_ltl(f, "fast")] for f in many])
+    answering(monkeypatch, lambda _, formula: solve_ltl(formula, "fast"))
     network = tiny_logic_network("ltl/proposed")
-    found = redraw_sets(network, tries, progress=False)
-    grid = read_set("ltl-generalization", "smoke")["test"]
-    assert found["tries"] == tries and found["method"] == "random parts"
-    assert found["test"]["samples"]["all"] == network.experiment.task.samples < len(grid)
-    assert found["generalization"]["samples"]["all"] == len(grid)
-    assert found["test"]["solved"]["all"] == [1.0] * tries
-    assert all(0 < seconds < 1 for seconds in found["test"]["cpu_seconds"].values())
+    result = redraw_task(network, tries, progress=False)
+    grid = network.experiment.task.pairs("generalization")
+    assert result["tries"] == tries and result["method"] == "random parts"
+    assert result["test"]["samples"]["all"] == network.experiment.task.samples < len(grid)
+    assert result["generalization"]["samples"]["all"] == len(grid)
+    assert result["test"]["solved"]["all"] == [1.0] * tries
+    assert all(0 < seconds < 1 for seconds in result["test"]["cpu_seconds"].values())
     with pytest.raises(ValueError, match=f"tries must be 1 or more, found {-tries}"):
         redraw(network, [], -tries)
 
@@ -57,32 +63,25 @@ def test_a_perfect_network_needs_one_try(monkeypatch, tries):
 @pytest.mark.parametrize("name", ["copying-5-10/proposed", "copying-5-10/plain"])
 def test_copies_are_tried_again_like_answers(name, monkeypatch):
     """The first try copies strings of 4 characters, the second all that it can read."""
-    network, tried = tiny_network(name), []
+    solvers = []
 
-    def copy(network, U, batch):
-        tried.append(len(batch.source))
-        keep = batch.source.shape[1] == 4 + 1 or len(tried) > 3
-        return batch.source[:, :-1] * keep
+    def copy(solver, text):
+        solvers.append(solver)
+        return text * (len(text) == 4 or solver is not solvers[0])
 
-    monkeypatch.setattr(module, "copy_strings", copy)
-    found = redraw_sets(network, 2, progress=False)["grid"]
+    answering(monkeypatch, copy)
+    network = tiny_network(name)
+    result = redraw_task(network, 2, progress=False)["grid"]
     grid = network.experiment.task.grid
     read = sum(u <= 5 for u, _ in grid.cells()) if name.endswith("plain") else len(grid.cells())
-    assert found["samples"]["all"] == grid.samples * len(grid.cells())
-    first, second = found["solved"]["all"]
+    assert result["samples"]["all"] == grid.samples * len(grid.cells())
+    first, second = result["solved"]["all"]
     assert second == pytest.approx(read / len(grid.cells())) and first < second
-    assert Solver(network).answers(["ab", "aé"]) == ["ab", ""]
-    assert Solver(network).answers([("a", "b")]) == [("a", "b")], "tuples in, tuples out"
 
 
 def test_without_a_random_part_tries_are_renamings_that_are_undone(monkeypatch):
     asked = []
-
-    def oracle(self, formulas):
-        asked.extend(formulas)
-        return [[solve_ltl(formula, "fast")] for formula in formulas]
-
-    monkeypatch.setattr(Solver, "_decode", oracle)
+    answering(monkeypatch, lambda _, f: asked.append(f) or solve_ltl(f, "fast"))
     retries = Retries(tiny_logic_network("ltl/alpha-renaming"), progress=False)
     formulas = [formula for formula, _ in read_set("ltl35-10ap", "smoke")["test"]]
     for number in range(3):

@@ -3,6 +3,8 @@
 import pytest
 
 from itekit.logic.formulas import LTL, PROPOSITIONAL, is_name
+from itekit.tasks.ltl import Ltl
+from itekit.tasks.propositional import Propositional
 from itekit.vocabulary import (
     END,
     PAD,
@@ -12,7 +14,6 @@ from itekit.vocabulary import (
     Vocabulary,
     alphabet,
     copying_vocabulary,
-    logic_vocabulary,
     proposition_names,
 )
 
@@ -72,8 +73,8 @@ def test_propositions_are_called_by_letters_then_by_ideographs():
     assert len(set(proposition_names(702))) == 702 and is_name(proposition_names(702)[-1])
 
 
-@pytest.mark.parametrize("task", ["ltl", "propositional"])
-def test_the_fixed_tokens_are_the_operators_that_data_use(task):
-    language = {"ltl": LTL, "propositional": PROPOSITIONAL}[task]
+@pytest.mark.parametrize(("task", "language"), [(Ltl, LTL), (Propositional, PROPOSITIONAL)])
+def test_the_fixed_tokens_are_the_operators_that_data_use(task, language):
     core = {o.token for o in language.operators if o.core}
-    assert core <= set(logic_vocabulary(task, 2).fixed) <= core | set("|;{}")
+    assert core <= set(task(propositions=2).vocabulary.fixed) <= core | set("|;{}")
+    assert task(propositions=2).vocabulary.interchangeable == (("a", "b"),)

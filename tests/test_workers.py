@@ -41,7 +41,7 @@ def test_results_are_in_order_and_any_value_goes_there_and_back(options):
 def test_processes_are_used_again_or_are_this_one(pool):
     used = [{process for _, process in pool.run(slowly, range(20))} for _ in range(2)]
     assert len(used[0]) == 2 and used[0] == used[1] and os.getpid() not in used[0]
-    assert list(run(slowly, [1], workers=1)) == [[1, os.getpid()]]
+    assert list(run(slowly, [1])) == [[1, os.getpid()]]
 
 
 def test_endless_items_are_read_a_little_ahead(pool):
@@ -141,7 +141,7 @@ def main():
     for _ in range(8):
         with Pool(2) as pool:
             assert list(pool.run(abs, [-1], limit=5)) == [1]
-    print(check_all(check, [("a", "{a}"), ("a", "{!a}")], workers=2), check_all(own, ["ab"]))
+    print(check_all(check, [("a", "{a}"), ("a", "{!a}")]), check_all(own, ["ab"]))
 """
 
 
@@ -174,7 +174,7 @@ PROPOSITIONAL_CASES = [("&ab", "b1a1", "a1b1", EXACT), ("|ab", "b0", None, INCOR
 )
 def test_verdicts_are_those_of_the_single_checks_in_order(capsys, check, cases):
     items = [case[:3] for case in cases] * 5
-    verdicts = check_all(check, items, workers=2, progress=True)
+    verdicts = check_all(check, items, progress=True)
     assert verdicts == [case[3] for case in cases] * 5 == [check(*item) for item in items]
     assert f"{len(items)}/{len(items)}" in capsys.readouterr().err
 

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from itekit.alpha import canonical_renaming, tokens_of
-from itekit.files import resolve_scale, typed
+from itekit.files import rebuild, resolve_scale
 from itekit.logic.formulas import LANGUAGES, join, split
 from itekit.vocabulary import proposition_names
 
@@ -147,7 +147,7 @@ def from_json(value: dict) -> Recipe | Derivation:
         if isinstance(source := value.get("source"), dict):
             kind, value = Derivation, value | {"source": asdict(from_json(source))}
     try:
-        return typed(kind, value)
+        return rebuild(kind, value)
     except ValueError as error:
         raise ValueError(f"not a recipe: {error}") from error
 

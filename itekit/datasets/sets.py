@@ -12,7 +12,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from itekit.datasets.presets import PLAIN, Derivation, Pair, folder_name, preset
-from itekit.files import DATA, RUNS, MissingError, atomic_path, read_json, typed
+from itekit.files import DATA, RUNS, MissingError, atomic_path, read_json, rebuild
 from itekit.logic.formulas import LANGUAGES, join, read_tokens
 
 SHIPPED, OWN = DATA / "sets", RUNS / "sets"
@@ -91,7 +91,7 @@ def read_manifest(path: Path) -> Manifest:
     """A manifest, from its file or from the folder that it is in; ValueError if it is none."""
     path = Path(path) / MANIFEST if Path(path).is_dir() else Path(path)
     try:
-        manifest = typed(Manifest, read_json(path, dict))
+        manifest = rebuild(Manifest, read_json(path, dict))
         for entry in manifest["files"].values():
             if not PLAIN.fullmatch(entry["file"]):
                 raise ValueError(f"expected a file of its own folder, found {entry['file']!r}")

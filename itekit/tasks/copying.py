@@ -40,8 +40,8 @@ def edit_distances(strings, others) -> np.ndarray:
 
 def _check_lengths(settings) -> None:
     if not 1 <= settings.minimum <= settings.maximum <= 10_000:
-        found = f"{settings.minimum} and {settings.maximum}"
-        raise ValueError(f"lengths must satisfy 1 <= minimum <= maximum <= 10000, found {found}")
+        lengths = f"{settings.minimum} and {settings.maximum}"
+        raise ValueError(f"lengths must satisfy 1 <= minimum <= maximum <= 10000, found {lengths}")
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ class EvaluationGrid:
     def __post_init__(self):
         _check_lengths(self)
         if self.samples < 1 or self.stride < 1:
-            found = f"{self.samples} and {self.stride}"
-            raise ValueError(f"samples and stride must be 1 or more, found {found}")
+            numbers = f"{self.samples} and {self.stride}"
+            raise ValueError(f"samples and stride must be 1 or more, found {numbers}")
 
     @property
     def axis(self) -> list[int]:

@@ -71,13 +71,13 @@ def check(formula: Text, answer: Text, label: Text | None = None, method: str = 
     a repeated one count.) FormulaError if `formula` or `label` is none, where they are read.
     """
     try:
-        given = parse_assignment(answer)
+        assignment = parse_assignment(answer)
     except FormulaError:
         return INVALID
-    if label is not None and given == parse_assignment(label):
+    if label is not None and assignment == parse_assignment(label):
         return EXACT
     tokens, names = _read(formula)
-    values = given.as_dict()
+    values = assignment.as_dict()
     if not values.keys() <= set(names):
         return INVALID
     free = [name for name in names if name not in values]
@@ -86,7 +86,7 @@ def check(formula: Text, answer: Text, label: Text | None = None, method: str = 
     else:
         from itekit.logic import aiger_bridge
 
-        implied = aiger_bridge.implied_by(from_tokens(tokens), given)
+        implied = aiger_bridge.implied_by(from_tokens(tokens), assignment)
     return CORRECT if implied else INCORRECT
 
 

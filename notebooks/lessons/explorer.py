@@ -152,8 +152,9 @@ def rows_figure(question: Question) -> go.Figure:
     subject, embedding = question.subject, question.subject.network.embedding
     U = subject.matrix(question.draw).numpy()
     tokens = (*subject.vocabulary.tokens, "○ others")[: len(U)]
-    read = subject.as_read(question.asked)
-    lit = set(read(question.asked)) | set(read(question.answer)) | {"<start>", "<end>"}
+    read, asked = subject.as_read(question.asked), question.asked
+    answer = "" if subject.unreadable(asked) else question.answer
+    lit = {*read(asked), *read(answer), "<start>", "<end>"}
     figure = embedding_matrix(
         U,
         tokens,

@@ -58,7 +58,7 @@ def search_scatter(records: Sequence[Record], *, paper: Sequence[Record] = ()) -
     Args:
         records: mappings with "method", "d_beta", "f_bn", "f_fn", "adacos" and "edit_distance".
             Several runs of one setting are several points; the line follows the best.
-        paper: the same for the paper's table (`itekit.results.paper_search`), as open markers.
+        paper: the same for the paper's table (`search_tables.paper_search`), as open markers.
     """
     every = [*records, *paper]
     ordered = sorted(every, key=lambda r: [not r[key] for key in ("adacos", "f_fn", "f_bn")])

@@ -69,7 +69,8 @@ def _balanced(leaves: str) -> str:
 @torch.no_grad()
 def costs(size: str, seed: int) -> dict[str, list[float]]:
     """Milliseconds of one core to read 16 formulas of 23 tokens with each of SYMBOLS."""
-    vocabulary, found, threads = Ltl(propositions=12).vocabulary, {}, torch.get_num_threads()
+    vocabulary, found = Ltl(test_propositions=12).test_vocabulary, {}
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)
     for name in ("symbol-invariant", "proposed"):
         model = network(f"ltl/{name}", size, seed)

@@ -25,7 +25,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy, linear
 from torch.nn.utils import clip_grad_norm_
 
-from itekit.data import Batch, stream
+from itekit.data import Batch
 from itekit.experiments import Experiment
 from itekit.names import experiment
 from itekit.network import Network
@@ -40,10 +40,10 @@ CASES = {"copying-5-10/proposed": "paper", "ltl/proposed": "lab", "prop/proposed
 class PlainTransformer(nn.Module):
     """Learned embeddings and sinusoidal positions around torch.nn.Transformer; tied output."""
 
-    def __init__(self, made: Experiment, longest: int = 160):
+    def __init__(self, settings: Experiment, longest: int = 160):
         super().__init__()
-        size = made.model
-        self.embedding = nn.Embedding(len(made.vocabulary), size.d_model)
+        size = settings.model
+        self.embedding = nn.Embedding(len(settings.task.vocabulary), size.d_model)
         self.transformer = nn.Transformer(
             size.d_model, size.heads, size.layers, size.layers, size.d_ff, size.dropout,
             batch_first=True,
@@ -71,10 +71,12 @@ class PlainTransformer(nn.Module):
 METHODS = ("library", "library, bfloat16", "plain")
 
 
-def stepper(method: str, made: Experiment, batches: list[Batch]) -> Callable[..., None]:
+def stepper(method: str, settings: Experiment, batches: list[Batch]) -> Callable[..., None]:
     """A function that trains for one step, batch after batch, whatever it is given."""
-    module = PlainTransformer(made) if method == "plain" else Network(made)
-    optimizer, steps = adamw(module.train(), made.training.learning_rate), count()
+    module = PlainTransformer(settings) if method == "plain" else Network(settings)
+    optimizer, steps = adamw(module.train()), count()
+    for group in optimizer.param_groups:
+        group["lr"] = settings.training.learning_rate
 
     def run(*_) -> None:
         step = next(steps)
@@ -88,7 +90,7 @@ def stepper(method: str, made: Experiment, batches: list[Batch]) -> Callable[...
                 loss = batch_loss(module, batch, seeded(0, 1, step))
         optimizer.zero_grad()
         loss.backward()
-        clip_grad_norm_(module.parameters(), made.training.gradient_norm)
+        clip_grad_norm_(module.parameters(), settings.training.gradient_norm)
         optimizer.step()
 
     return run
@@ -103,12 +105,13 @@ def main() -> None:
     now = time.process_time if options.threads == 1 else time.perf_counter
     print(f"torch {torch.__version__}, threads {options.threads}; times are {now.__name__}'s")
     for name, scale in CASES.items():
-        made = experiment(name, scale)
-        batches = [stream(made).batch(step) for step in range(BATCHES)]
+        settings = experiment(name, scale)
+        stream = settings.task.stream(settings.training.batch_size, settings.seed)
+        batches = [Batch.of(stream.batch(step)) for step in range(BATCHES)]
         tokens = sum(batch.tokens for batch in batches) / len(batches)
-        steps = {method: stepper(method, made, batches) for method in METHODS}
+        steps = {method: stepper(method, settings, batches) for method in METHODS}
         times = take_turns(steps, options.rounds, now)
-        seconds = {method: median(some) for method, some in times.items()}
+        seconds = {method: median(turns) for method, turns in times.items()}
         size = len(batches[0].source)
         print(f"\n{name}, {scale} size, batch {size}: median of {options.rounds} turns")
         for method, value in seconds.items():
