@@ -142,7 +142,8 @@ def figure_of(result: dict, column: str) -> float | None:
         rate = our_rate(result, {"test-correct": "correct"}.get(column, column))
         return None if rate is None else 100 * rate
     count, _, names = column.removeprefix("alpha-covariance-").partition("-of-")
-    for part in (measured["alpha_covariance_training"], measured["alpha_covariance"]):
+    kinds = ("alpha_covariance_training", "alpha_covariance")[: 2 if names else 1]
+    for part in (measured[kind] for kind in kinds):
         if part and part["vocabulary"] == int(names or NAMES_OF_TRAINING):
             value = part["by_propositions"].get(count)
             return value and 100 * value["mean"]

@@ -189,5 +189,5 @@ class PaperTables:
                 family = run.experiment.name.partition("/")[0] if run.experiment else run.name[:2]
                 families.setdefault(family, []).append(run)
         command = f"itekit batch paper.toml --scale {scale} --only"
-        rows = [[f, str(len(runs)), f"`{command} '{f}[-_]*'`"] for f, runs in families.items()]
+        rows = [[f, str(len(runs)), f"`{command} '{f}*'`"] for f, runs in families.items()]
         return Markdown(markdown_table(("family", "runs without a result", "command"), rows))
