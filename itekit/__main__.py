@@ -22,9 +22,9 @@ GIVEN += FileExistsError, BlockingIOError, ConnectionError, TimeoutError
 
 def run(arguments) -> int:
     """Execute a notebook headless, with parameters."""
-    from itekit.notebooks import parse_value, run_notebook, set_threads
+    from itekit.notebooks import parse_value, prepare_kernels, run_notebook
 
-    set_threads(arguments.threads)
+    prepare_kernels(arguments.threads)
     output = arguments.output or Path("reports") / Path(arguments.notebook).name
     parameters = {name: parse_value(value) for name, value in arguments.parameter}
     limit = arguments.cell_timeout

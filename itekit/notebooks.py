@@ -45,7 +45,7 @@ from typing import NamedTuple
 import filelock
 
 from itekit import workers
-from itekit.files import RUNS, atomic_path, read_json, resolve_scale
+from itekit.files import HOME, RUNS, atomic_path, read_json, resolve_scale
 
 PANEL = "application/vnd.jupyter.widget-view+json"
 NO_PANEL = "(a panel of controls: run this cell in JupyterLab to use it)"
@@ -285,15 +285,19 @@ def _cells(notebook: dict) -> list[tuple[str, str]]:
     ]
 
 
-def set_threads(count: int | None) -> None:
-    """How many threads kernels have: `count`, else as OMP_NUM_THREADS says, else one."""
-    if count or not os.environ.get(THREADS):
-        os.environ[THREADS] = str(count or 1)
+def prepare_kernels(threads: int | None, home: str = str(HOME)) -> None:
+    """Set how many threads kernels have, and where they write: not in a notebook's own folder.
+
+    `threads`: None is what OMP_NUM_THREADS says, else one.
+    """
+    if threads or not os.environ.get(THREADS):
+        os.environ[THREADS] = str(threads or 1)
+    os.environ["ITEKIT_HOME"] = home
 
 
-def execute(run: Run, threads: int | None = None, cell_timeout: float | None = None) -> str:
+def execute(run: Run, home: str, threads: int | None, cell_timeout: float | None) -> str:
     """Run one notebook, unless another process does; errors as of `run_notebook`."""
-    set_threads(threads)
+    prepare_kernels(threads, home)
     output = Path(run.output)
     output.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -313,7 +317,8 @@ def run_all(runs: Sequence[Run], count: int = 1, client=None, **options) -> dict
     """
     ends = planned(runs)
     rest = [run for run in runs if ends[run.name][0] != "done"]
-    job, where = partial(execute, **options), {"workers": count, "client": client}
+    job = partial(execute, home=str(HOME), **options)
+    where = {"workers": count, "client": client}
     with contextlib.closing(workers.run(job, rest, keep_errors=True, **where)) as answers:
         for number, (run, answer) in enumerate(zip(rest, answers, strict=True), 1):
             missing = f"no {run.output} here: workers must share its folder"

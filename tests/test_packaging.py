@@ -137,7 +137,7 @@ def test_an_installed_wheel_trains_and_judges_in_an_empty_folder(installed, tmp_
     run, empty, site = installed
     carried = {path.name for path in (site / "itekit").rglob("*") if path.suffix != ".py"}
     assert {"py.typed", "paper.json", "ltl.txt", "propositional.txt"} <= carried
-    assert not any(name.endswith((".safetensors", ".png")) for name in carried)
+    assert not any(name.endswith(".png") for name in carried)
     assert run("-c", SETS) == (0, "10000\n")
     assert "make " not in run("-m", "itekit", "doctor")[1]
     assert not (site / "lessons").exists()
@@ -150,6 +150,14 @@ def test_an_installed_wheel_trains_and_judges_in_an_empty_folder(installed, tmp_
     assert [path.name for path in sorted(empty.iterdir())] == ["data", "runs"]
     for root, variables in ((empty, {}), (tmp_path, {"ITEKIT_HOME": str(tmp_path)})):
         assert run("-c", PLACES, **variables) == (0, f"{root}/runs {root}/data/results\n")
+
+
+def test_a_checkout_writes_where_itekit_home_says_and_finds_what_comes_with_it(tmp_path):
+    code = f"{PLACES}; from itekit.results import *; assert shipped('ltl/plain') and load_network("
+    code += "'ltl/plain', 'lab')"
+    env = os.environ | {"PYTHONPATH": str(ROOT), "ITEKIT_HOME": str(tmp_path)}
+    said = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert said.stdout == f"{tmp_path}/runs {tmp_path}/data/results\n", said.stderr
 
 
 def test_a_task_in_a_folder_of_its_own_goes_from_data_to_a_verdict(installed):
