@@ -45,7 +45,8 @@ class MissingError(FileNotFoundError):
 
 def stored_files(folder: Path, pattern: str) -> list[Path]:
     """Files of a folder of data/: those made here, and those that come with the kit."""
-    folders, own = [folder], HOME / "data"
+    folders = [folder]
+    own = HOME / "data"
     if folder.is_relative_to(own):
         folders = [DATA / folder.relative_to(own), folder]
     return list({path.name: path for one in folders for path in sorted(one.glob(pattern))}.values())
@@ -160,7 +161,8 @@ class Record(typing.TypedDict, total=False):
 
 def read_log(directory: Path) -> list[Record]:
     """The records of a run's log.jsonl without a half-written last line; [] if there is no file."""
-    path, records = Path(directory) / LOG, []
+    path = Path(directory) / LOG
+    records = []
     if not path.exists():
         return []
     text = path.read_text(encoding="utf-8", errors="replace")

@@ -65,8 +65,8 @@ def candidates(
     """
     low, high = sizes
     if not (1 <= low <= high and 1 <= propositions <= (alphabet or propositions) and seed >= 0):
-        found = f"{propositions} of {alphabet or propositions}, sizes {low} to {high}, seed {seed}"
-        raise ValueError(f"expected APs and sizes from 1 on, and a seed from 0 on, found {found}")
+        sizes = f"{propositions} of {alphabet or propositions}, sizes {low} to {high}, seed {seed}"
+        raise ValueError(f"expected APs and sizes from 1 on, and a seed from 0 on, found {sizes}")
     names = proposition_names(propositions)
     every, fitting = fitting == "all", fitting or alphabet is not None
     spot_names = [f"p{FIRST + number}" for number in range(alphabet or propositions)]
@@ -76,7 +76,8 @@ def candidates(
     def text(formula: spot.formula) -> str | None:
         if fitting and not low <= spot.length(formula) <= high:
             return None
-        tokens, used = spot.str_lbt_ltl(formula).split(), spot_names
+        tokens = spot.str_lbt_ltl(formula).split()
+        used = spot_names
         if every or alphabet:
             occurring = sorted({token for token in tokens if token[0] == "p"})
             if len(occurring) > propositions or (every and len(occurring) < propositions):
@@ -104,7 +105,8 @@ COLLECTIONS = {
 
 def patterns(collection: str) -> dict[str, str]:
     """Prefix text in the paper's operators, over a, b, ... -> the formula as Spot writes it."""
-    texts, which = {}, COLLECTIONS[collection]
+    texts = {}
+    which = COLLECTIONS[collection]
     for number in range(1, spot.gen.ltl_pattern_max(which) + 1):
         formula = spot.gen.ltl_pattern(which, number)
         tokens = spot.str_lbt_ltl(spot.unabbreviate(formula, "eFGiMRW^")).split()
@@ -175,7 +177,8 @@ class Drawing:
 
     def missing(self) -> list[int]:
         """How many pairs each stratum lacks."""
-        return [s.count - len(kept) for s, kept in zip(self.recipe.strata, self.kept, strict=True)]
+        strata = zip(self.recipe.strata, self.kept, strict=True)
+        return [stratum.count - len(pairs) for stratum, pairs in strata]
 
     def next_round(self) -> Iterator[str]:
         """The formulas to label next, without known time-outs."""
@@ -205,11 +208,11 @@ class Drawing:
     def facts(self) -> dict:
         """For the manifest: outcomes of the candidates, time-outs, and strata that are not full."""
         short = []
-        for stratum, kept, tries in zip(self.recipe.strata, self.kept, self._tries, strict=True):
-            if (found := len(kept)) < stratum.count:
+        for stratum, pairs, tries in zip(self.recipe.strata, self.kept, self._tries, strict=True):
+            if (count := len(pairs)) < stratum.count:
                 cell = {"propositions": stratum.propositions}
                 cell["sizes"] = f"{stratum.low} to {stratum.high}"
-                short.append(cell | {"wanted": stratum.count, "found": found, "candidates": tries})
+                short.append(cell | {"wanted": stratum.count, "found": count, "candidates": tries})
         total = sum(self._tries)
         unfit = total - sum(self.counts.values())  # too small, or not with all APs
         counts = {"candidates": total, "unfit": unfit} | dict(sorted(self.counts.items()))

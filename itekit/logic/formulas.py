@@ -153,7 +153,8 @@ class Formula:
     depth: int = field(init=False, compare=False)
 
     def __post_init__(self):
-        operands, is_proposition = tuple(self.operands), self.operator == PROPOSITION
+        operands = tuple(self.operands)
+        is_proposition = self.operator == PROPOSITION
         arity = 0 if is_proposition else ARITY.get(self.operator)
         if len(operands) != arity or not all(isinstance(f, Formula) for f in operands):
             takes = f"takes {arity} formulas" if arity is not None else "is no operator"
@@ -298,7 +299,8 @@ def read_tokens(text: Text, language: Language, propositions: Names = None) -> S
 
 def is_formula(tokens: Sequence[str], language: Language, propositions: Names) -> bool:
     """Whether tokens are exactly one formula of the language, neither too large nor too deep."""
-    missing, change = 1, _CHANGE.get
+    missing = 1
+    change = _CHANGE.get
     for token in tokens:
         if not missing:
             return False
@@ -315,17 +317,17 @@ def fault(
     text: str, start: int, stop: int, language: Language, propositions: Names
 ) -> FormulaError:
     """The first error, from left to right, in a part of a text that is not a formula."""
-    wanted = [""]  # for each missing formula, the operator that needs it
+    operators = [""]  # for each missing formula, the operator that needs it
     for token, position in positions(text, start, stop):
-        if not wanted:
+        if not operators:
             return FormulaError(text, position, quoted(token), "the end: the formula is complete")
-        operand = wanted.pop()
+        operand = operators.pop()
         is_known = is_name(token) if propositions is None else token in propositions
         if token not in language.by_token and not is_known:
             names = "a small letter" if propositions is None else f"one of {' '.join(propositions)}"
             kinds = f"an operator ({' '.join(language.by_token)}) or a proposition ({names})"
             return FormulaError(text, position, quoted(token), f"a formula{operand}: {kinds}")
-        wanted += [f" for {token!r} at position {position}"] * ARITY.get(token, 0)
-    if wanted:
-        return FormulaError(text, stop, quoted(text[stop : stop + 1]), f"a formula{wanted[-1]}")
+        operators += [f" for {token!r} at position {position}"] * ARITY.get(token, 0)
+    if operators:
+        return FormulaError(text, stop, quoted(text[stop : stop + 1]), f"a formula{operators[-1]}")
     return FormulaError(text, start, "a larger formula", LIMITS)

@@ -128,8 +128,8 @@ def split_steps(text: str, word: str = "") -> tuple[list[str], int]:
     if not closing:
         raise FormulaError(text, len(text), "the end", "'}', the end of the cycle")
     if after := after.lstrip():
-        found = quoted(after[0])
-        raise FormulaError(text, len(text) - len(after), found, "the end: the trace is complete")
+        rest = quoted(after[0])
+        raise FormulaError(text, len(text) - len(after), rest, "the end: the trace is complete")
     return steps + cycle.split(";"), len(steps)
 
 
