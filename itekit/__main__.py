@@ -151,8 +151,10 @@ def change(text: str) -> tuple[str, object]:
     return key, parse_value(value)
 
 
-change.__name__, part_of.__name__ = "KEY=VALUE", "I/N"
-count, positive = at_least(1), at_least(1, float)
+change.__name__ = "KEY=VALUE"
+part_of.__name__ = "I/N"
+count = at_least(1)
+positive = at_least(1, float)
 SHARED = {  # options that several commands have
     "name": {"help": "an experiment, such as copying-5-10/proposed"},
     "changes": {
@@ -197,7 +199,8 @@ def make_parser() -> argparse.ArgumentParser:
     add("-p", "--parameter", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"))
     add("--output", metavar="FILE", help="default: reports/ and the notebook's name")
 
-    text, shared = "Run a list of notebooks, a process for each.", "--cell-timeout --dask --threads"
+    text = "Run a list of notebooks, a process for each."
+    shared = "--cell-timeout --dask --threads"
     add = command("itekit.notebooks:batch_command", shared, "batch", text).add_argument
     add("list", help="a TOML file (its form: itekit/notebooks.py)")
     add("--workers", type=count, default=1, help="runs at a time; default: 1")
@@ -246,7 +249,8 @@ def main(argv: list[str] | None = None) -> int:
         code = 1
         message = str(error)
     except KeyboardInterrupt:
-        code, message = 130, "interrupted; the same command goes on where it can"
+        code = 130
+        message = "interrupted; the same command goes on where it can"
     print(f"itekit {arguments.command}: {' '.join(message.split())}", file=sys.stderr)
     return code
 

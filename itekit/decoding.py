@@ -335,7 +335,8 @@ class Solver:
 @torch.no_grad()
 def cross_entropy(network, U: Tensor, batches: Iterable[Batch]) -> float:
     """Mean cross-entropy of the unscaled logits over all tokens of some batches."""
-    total, count = 0.0, 0
+    total = 0.0
+    count = 0
     for batch in batches:
         logits = network.logits(U, batch).flatten(0, 1)
         targets = batch.target.flatten()

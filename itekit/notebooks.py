@@ -272,7 +272,8 @@ def _text(value) -> str:
 def done_minutes(run: Run) -> str | None:
     """How long the run took if its output is there, of these cells and parameters; else None."""
     try:
-        notebook, output = read_json(run.notebook, dict), read_json(run.output, dict)
+        notebook = read_json(run.notebook, dict)
+        output = read_json(run.output, dict)
         papermill = output["metadata"]["papermill"]
         same = papermill["parameters"] == run.parameters and _cells(notebook) == _cells(output)
         return f"{papermill['duration'] / 60:.1f}" if same else None

@@ -35,7 +35,8 @@ from itekit.tasks.streams import Stream
 from itekit.tasks.task import VALIDATION_SEED
 from itekit.vocabulary import Vocabulary
 
-CHECKPOINT, FINISHED = "checkpoint.safetensors", "model.safetensors"
+CHECKPOINT = "checkpoint.safetensors"
+FINISHED = "model.safetensors"
 PRECISIONS = ("float32", "bfloat16")
 IN_CACHE = 2**21  # numbers of a feed-forward layer that are worked on at a time on a CPU
 LENGTHS = 8  # lengths are rounded up to a multiple where the model is compiled

@@ -220,7 +220,8 @@ class Drawing:
 
     def _draw(self, number: int) -> Iterator[str]:
         """The formulas of a stratum that are wanted, until it is full or out of tries."""
-        stratum, sizes = self.recipe.strata[number], self._sizes[number]
+        stratum = self.recipe.strata[number]
+        sizes = self._sizes[number]
         cap, high, first = stratum.cap, stratum.high, stratum.full_from
 
         def is_full() -> bool:

@@ -19,7 +19,8 @@ from typing import Any
 Text = str | Sequence[str]  # prefix text, or its tokens
 Names = Collection[str] | None  # the names that atomic propositions may have; any if None
 PROPOSITION = "AP"  # the operator of a formula that is an atomic proposition
-MAX_DEPTH, MAX_SIZE = 200, 100_000  # operators from the root to a leaf; tokens in a formula
+MAX_DEPTH = 200  # operators from the root to a leaf
+MAX_SIZE = 100_000  # tokens in a formula
 LIMITS = f"at most {MAX_SIZE} tokens, and at most {MAX_DEPTH} operators inside each other"
 ALIASES = {"<->": "=", "->": ">", "xor": "^"}  # spellings of DeepLTL's files, and their tokens
 

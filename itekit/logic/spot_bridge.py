@@ -147,7 +147,8 @@ def _in_fixed_order(automaton: spot.twa_graph) -> spot.twa_graph:
     ordered = spot.make_twa_graph(bdd_dict)
     ordered.copy_ap_of(automaton)
     ordered.copy_acceptance_of(automaton)
-    numbers, queue, edges = {start: 0}, [start], []
+    numbers = {start: 0}
+    queue, edges = [start], []
     for state in queue:
         texts = {spot.bdd_format_formula(bdd_dict, e.cond): e for e in automaton.out(state)}
         for text in sorted(texts, key=lambda text: text.replace("!", "~")):

@@ -138,7 +138,8 @@ def split(
     sides: tuple[dict, dict, dict] = {}, {}, {}
     answers = Counter()
     for problem, label in pairs:
-        key, answer = form(problem), form(label)
+        key = form(problem)
+        answer = form(label)
         side = sides[_side(key)]
         if key not in side and answers[answer] < most:
             side[key] = problem, label
