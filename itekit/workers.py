@@ -227,7 +227,7 @@ def _start(workers: int):
             return self.locks[-1]
 
     context = Context()
-    context.set_forkserver_preload(["itekit.tasks.ltl", "itekit.logic.spot_bridge"])
+    context.set_forkserver_preload(["itekit.logic.spot_bridge"])
     end_at_once = signal.SIGTERM, signal.SIG_DFL  # in C++ too
     return ProcessPool(workers, initializer=signal.signal, initargs=end_at_once, context=context)
 

@@ -22,13 +22,14 @@ import spot.gen
 from itekit.datasets.presets import Recipe
 from itekit.logic.formulas import ARITY, LANGUAGES, LTL, Language, from_tokens, join, split
 from itekit.logic.spot_bridge import FIRST, from_lbt
-from itekit.tasks.propositional import TAUTOLOGY, UNSATISFIABLE
-from itekit.tasks.verdicts import TIME_OUT
+from itekit.tasks.ltl import WITH_0
+from itekit.tasks.propositional import TAUTOLOGY
+from itekit.tasks.verdicts import TIME_OUT, UNSATISFIABLE
 from itekit.vocabulary import proposition_names
 
 BATCH = 1000  # trees that are drawn at once
 STRIDE = 0x1E3779B1  # between the seeds of batches: odd, so that 2**31 of them are all different
-NO_LABEL = (UNSATISFIABLE, TAUTOLOGY, TIME_OUT)  # none of which is the text of a label
+NO_LABEL = (UNSATISFIABLE, TAUTOLOGY, WITH_0, TIME_OUT)  # none of which is the text of a label
 _LTL_WEIGHTS = "false=1,true=1,not=1,X=1,U=1,and=1,F=0,G=0,R=0,W=0,M=0,or=0,xor=0,equiv=0,implies=0"
 _BOOLEAN_WEIGHTS = "false=1,true=1,not=1,and=1,or=1,xor=0.5,equiv=0.5,implies=0"
 
@@ -68,7 +69,8 @@ def candidates(
         sizes = f"{propositions} of {alphabet or propositions}, sizes {low} to {high}, seed {seed}"
         raise ValueError(f"expected APs and sizes from 1 on, and a seed from 0 on, found {sizes}")
     names = proposition_names(propositions)
-    every, fitting = fitting == "all", fitting or alphabet is not None
+    every = fitting == "all"
+    fitting = fitting or alphabet is not None
     spot_names = [f"p{FIRST + number}" for number in range(alphabet or propositions)]
     trees = (low, 2 * high if fitting and low == high else high)
     first = int(np.random.SeedSequence(seed).generate_state(1)[0])
@@ -194,8 +196,7 @@ class Drawing:
         labels = iter(labels)
         for number, formula in self._drawn:
             answer = TIME_OUT if formula in self._late else next(labels)
-            without = self.recipe.task == "ltl" and "0" in answer  # a step that nothing satisfies
-            outcome = answer if answer in NO_LABEL else "traces with 0" if without else "kept"
+            outcome = answer if answer in NO_LABEL else "kept"
             self.counts[outcome] += 1
             if outcome == "kept":
                 self.kept[number].append((formula, answer))

@@ -27,11 +27,10 @@ from itekit.datasets.sets import MANIFEST, digest, read_folder, read_manifest, w
 from itekit.files import locked, provenance, versions, write_json, write_text
 from itekit.logic.formulas import ARITY, split
 from itekit.tasks import ltl, propositional
-from itekit.tasks.propositional import UNSATISFIABLE, classify
 from itekit.tasks.verdicts import TIME_OUT
 from itekit.workers import Pool
 
-SOLVE = {"ltl": ltl.solve, "propositional": propositional.solve}
+LOGICS = {"ltl": ltl, "propositional": propositional}
 LABELS = "labels.partial"  # in the output folder, until the set is complete
 RETRY_SECONDS = 5.0  # until the next look whether another process has made a set
 PATIENCE = 100  # times the recipe's limit, if the time-outs are known
@@ -64,7 +63,7 @@ def generate(
     key = json.dumps([asdict(recipe), time_outs, itekit.__version__, versions(TOOLS)])
     bar = tqdm(total=recipe.count, desc=recipe.name, disable=None if progress else True)
     drawing = Drawing(recipe, time_outs or ())
-    label = partial(_label, recipe.task, recipe.method)
+    label = partial(LOGICS[recipe.task].label, method=recipe.method)
     with Pool(workers, client) as pool, locked(output), bar:
         known = _known_labels(output / LABELS, key)
         with open(output / LABELS, "a", buffering=1, encoding="utf-8") as file:
@@ -145,14 +144,6 @@ def _labels(formulas: Iterator[str], known: deque, file: TextIO, make: Callable)
             yield label
 
 
-def _label(task: str, method: str, formula: str) -> str:
-    """In a worker: the label of a formula, or one of NO_LABEL."""
-    label = SOLVE[task](formula, method)
-    if label is None:
-        return UNSATISFIABLE if task == "ltl" else classify(formula)
-    return label
-
-
 def _divide(recipe: Recipe, pairs: list[Pair]) -> dict[str, list[Pair]]:
     """The splits, shuffled by a checksum of seed and formula: the same on every Python."""
     if len(recipe.splits) > 1:
@@ -187,9 +178,7 @@ def _publish(
             histograms["propositions"][len(set(tokens) - ARITY.keys())] += 1
             histograms["label_length"][len(split(label))] += 1
     manifest = {key: getattr(recipe, key) for key in ("name", "scale", "seed", "task")}
-    if recipe.task == "propositional":
-        manifest["label_order"] = "first appearance in the formula"
-    manifest |= {
+    manifest |= LOGICS[recipe.task].MANIFEST | {
         "derivation" if isinstance(recipe, Derivation) else "recipe": asdict(recipe),
         "files": files,
         "histograms": {key: dict(sorted(counts.items())) for key, counts in histograms.items()},

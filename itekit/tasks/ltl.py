@@ -22,9 +22,18 @@ from dataclasses import dataclass
 from itekit.logic.formulas import LTL, FormulaError, Text, read_tokens, split
 from itekit.logic.traces import Steps, parse_trace, read_trace, trace_equal
 from itekit.tasks.logic import LogicTask
-from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID, VACUOUS
+from itekit.tasks.verdicts import (
+    CORRECT,
+    EXACT,
+    INCORRECT,
+    INVALID,
+    UNSATISFIABLE,
+    VACUOUS,
+)
 
 TRANSLATIONS = ("default", "fast")
+WITH_0 = "traces with 0"  # a step that nothing satisfies: left out of sets, as DeepLTL does
+MANIFEST: dict = {}  # what a set says of its labels
 
 
 def solve(formula: Text, translation: str = "default", *, simplify: bool = False) -> str | None:
@@ -40,6 +49,14 @@ def solve(formula: Text, translation: str = "default", *, simplify: bool = False
         known = ", ".join(TRANSLATIONS)
         raise ValueError(f"unknown translation {translation!r}: expected one of {known}")
     return accepting_trace(read_tokens(formula, LTL), translation, simplify)
+
+
+def label(formula: Text, method: str) -> str:
+    """The label of a formula for a set, or why it has none: UNSATISFIABLE or WITH_0."""
+    trace = solve(formula, method)
+    if trace is None:
+        return UNSATISFIABLE
+    return WITH_0 if "0" in trace else trace
 
 
 def check(formula: Text, answer: Text, label: Text | None = None) -> str:

@@ -28,10 +28,11 @@ from itekit.logic.truth_tables import Assignment, parse_assignment
 from itekit.tasks.logic import LogicTask
 from itekit.tasks.streams import Pair
 from itekit.tasks.task import one_of
-from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID
+from itekit.tasks.verdicts import CORRECT, EXACT, INCORRECT, INVALID, UNSATISFIABLE
 
 METHODS = ("fast", "aiger")
-UNSATISFIABLE, TAUTOLOGY, CONTINGENT = "unsatisfiable", "tautology", "contingent"
+TAUTOLOGY, CONTINGENT = "tautology", "contingent"
+MANIFEST = {"label_order": "first appearance in the formula"}  # what a set says of its labels
 
 
 def solve(formula: Text, method: str = "fast") -> str | None:
@@ -54,6 +55,11 @@ def solve(formula: Text, method: str = "fast") -> str | None:
     if not literals:
         return None
     return Assignment(tuple((n, literals[n]) for n in names if n in literals)).text()
+
+
+def label(formula: Text, method: str) -> str:
+    """The label of a formula for a set, or why it has none: UNSATISFIABLE or TAUTOLOGY."""
+    return solve(formula, method) or classify(formula)
 
 
 def classify(formula: Text) -> str:

@@ -23,6 +23,7 @@ VACUOUS = "vacuous"  # correct by the definition alone: it satisfies the formula
 INCORRECT = "incorrect"  # a well-formed answer that does not solve the problem
 INVALID = "invalid"  # no answer: it does not parse, or names what the problem does not hold
 TIME_OUT = "time-out"  # the check took too long; nothing is known
+UNSATISFIABLE = "unsatisfiable"  # of a problem without a label
 VERDICTS = (EXACT, CORRECT, VACUOUS, INCORRECT, INVALID, TIME_OUT)
 SOLVED = (EXACT, CORRECT)
 GOOD = (*SOLVED, VACUOUS)  # what the paper counts as correct
