@@ -35,9 +35,10 @@ SETTINGS := .venv/share/jupyter/lab/settings
 SERVER := .venv/etc/jupyter/jupyter_server_config.py
 LESSONS := $(wildcard notebooks/*.ipynb notebooks/appendix/*.ipynb)
 NOTEBOOKS ?= $(LESSONS) $(wildcard notebooks/solutions/*.ipynb)
+REPORTS := notebooks/run.ipynb notebooks/paper_tables.ipynb# stored without outputs: run your own
 BENCHMARKS := $(sort $(wildcard tests/benchmarks/bench_*.py))
 WORKERS ?= 2
-STUDENT ?= reports/student
+STUDENT ?= handout
 LAB_OPTIONS ?=
 
 .PHONY: run test test-browser lab site slides bench llm doctor refresh student setup clean distclean
@@ -108,16 +109,13 @@ refresh: export ITEKIT_SCALE = lab
 refresh: export ITEKIT_HOME = $(CURDIR)/reports/home
 refresh: $(READY)
 	$(BIN)/python -m jupyter nbconvert --config docs/jupyter_config.py \
-		--to notebook --execute --inplace $(NOTEBOOKS)
+		--to notebook --execute --inplace $(filter-out $(REPORTS),$(NOTEBOOKS))
 
 # The exercises are handed out as they are in notebooks/, so keep your own solutions elsewhere.
 student: $(READY)
 	@test ! -e "$(STUDENT)" || { echo "$(STUDENT) is there: name another folder," \
 		"make student STUDENT=FOLDER"; exit 1; }
-	$(BIN)/python -m jupyter nbconvert --config docs/jupyter_config.py \
-		--to notebook --output-dir "$(STUDENT)" \
-		--ClearOutputPreprocessor.enabled=True --TagRemovePreprocessor.enabled=True \
-		--TagRemovePreprocessor.remove_cell_tags=solution $(LESSONS)
+	$(BIN)/python docs/handout.py "$(STUDENT)"
 
 clean:
 	rm -rf reports build .pytest_cache .ruff_cache .hypothesis

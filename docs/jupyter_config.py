@@ -1,6 +1,6 @@
 """Jupyter's settings here: notebooks are stored without what changes from reader to reader.
 
-`make setup` gives them to Jupyter's server, `make refresh` and `make student` to nbconvert.
+`make setup` gives them to Jupyter's server, `make refresh` to nbconvert.
 """
 
 from nbconvert.preprocessors import CoalesceStreamsPreprocessor

@@ -22,9 +22,9 @@ GIVEN += FileExistsError, BlockingIOError, ConnectionError, TimeoutError
 
 def run(arguments) -> int:
     """Execute a notebook headless, with parameters."""
-    from itekit.notebooks import parse_value, run_notebook, set_threads
+    from itekit.notebooks import parse_value, prepare_kernels, run_notebook
 
-    set_threads(arguments.threads)
+    prepare_kernels(arguments.threads)
     output = arguments.output or Path("reports") / Path(arguments.notebook).name
     parameters = {name: parse_value(value) for name, value in arguments.parameter}
     limit = arguments.cell_timeout
@@ -76,9 +76,11 @@ def generate(arguments) -> int:
     from itekit.datasets.sets import summary
     from itekit.workers import cluster
 
-    make, what = regenerate, arguments.from_manifest
+    make = regenerate
+    what = arguments.from_manifest
     if not what:
-        make, what = generate, preset(arguments.name, arguments.scale, arguments.seed)
+        make = generate
+        what = preset(arguments.name, arguments.scale, arguments.seed)
     options = {"workers": arguments.workers, "progress": True}
     with cluster(arguments.dask) if arguments.dask else nullcontext() as client:
         print(summary(make(what, arguments.output, client=client, **options)))
@@ -213,12 +215,12 @@ def make_parser() -> argparse.ArgumentParser:
     add = command(evaluate, f"{NETWORK} --checkpoint").add_argument
     add("--rope-base", type=positive, metavar="BASE", help="of the rotary positions")
 
-    made = command(generate, "--scale --seed --dask")
-    add = made.add_mutually_exclusive_group(required=True).add_argument
+    sets = command(generate, "--scale --seed --dask")
+    add = sets.add_mutually_exclusive_group(required=True).add_argument
     add("name", nargs="?", help="a set, such as ltl35 (the table in data/README.md has all)")
     add("--from-manifest", metavar="FILE", help="make this set again, and compare")
-    made.add_argument("--workers", type=count, help="processes; default: one for each core")
-    made.add_argument("--output", metavar="DIR", help="default: runs/sets/NAME-SCALE")
+    sets.add_argument("--workers", type=count, help="processes; default: one for each core")
+    sets.add_argument("--output", metavar="DIR", help="default: runs/sets/NAME-SCALE")
 
     command("itekit.doctor:main", "", "doctor", "Say what works here, and how to fix the rest.")
     return parser
@@ -238,12 +240,14 @@ def main(argv: list[str] | None = None) -> int:
         function = pkgutil.resolve_name(function) if isinstance(function, str) else function
         return function(arguments)
     except (ValueError, ImportError, *GIVEN) as error:
-        code, said = 2, f"{error}{how_to_install(getattr(error, 'name', None))}"
+        code = 2
+        message = f"{error}{how_to_install(getattr(error, 'name', None))}"
     except (RuntimeError, OSError) as error:
-        code, said = 1, str(error)
+        code = 1
+        message = str(error)
     except KeyboardInterrupt:
-        code, said = 130, "interrupted; the same command goes on where it can"
-    print(f"itekit {arguments.command}: {' '.join(said.split())}", file=sys.stderr)
+        code, message = 130, "interrupted; the same command goes on where it can"
+    print(f"itekit {arguments.command}: {' '.join(message.split())}", file=sys.stderr)
     return code
 
 

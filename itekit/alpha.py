@@ -37,7 +37,8 @@ class Renaming:
     identity: ClassVar["Renaming"]
 
     def __post_init__(self, interchangeable: Iterable[str] | None) -> None:
-        known, back = set(interchangeable or ()), {}
+        known = set(interchangeable or ())
+        back = {}
         for old, new in self.mapping.items():
             for token in (old, new):
                 if interchangeable is not None and token not in known:

@@ -87,7 +87,8 @@ def greedy(
     with torch.inference_mode(False):  # callers may change the answers in place
         output = torch.zeros(len(source), limit, dtype=torch.int64, device=source.device)
     active = torch.arange(len(source), device=source.device)
-    tokens, going = torch.full_like(active, START), torch.ones_like(active, dtype=torch.bool)
+    tokens = torch.full_like(active, START)
+    going = torch.ones_like(active, dtype=torch.bool)
     for position in range(limit):
         logits = steps.step(tokens)
         if chances is None:
@@ -152,7 +153,8 @@ def _beam(steps: _Steps, size: int, scale: float = 1.0, published: bool = False)
         answers = torch.zeros(B, K, limit, dtype=torch.int64, device=device)
         answer_scores = torch.full((B, K), -torch.inf, dtype=steps.U.dtype, device=device)
     going = torch.ones_like(active, dtype=torch.bool)  # is not settled
-    tokens, scores = torch.full((B, K), START, device=device), answer_scores.clone()
+    tokens = torch.full((B, K), START, device=device)
+    scores = answer_scores.clone()
     scores[:, 0] = 0.0  # all beams start alike: only one of them counts
     prefixes, finished, finished_scores = answers.clone(), answers.clone(), answer_scores.clone()
     for position in range(limit):
@@ -228,8 +230,8 @@ class Solver:
         self.beams = self.task.beam if beams is None else beams
         self.draw, self.sample = draw, sample
         if self.beams < 1 or not (scale is None or 0 < scale < math.inf):
-            asked = f"{self.beams} beams, scale {scale}"
-            raise ValueError(f"expected a beam, and a scale above 0, found {asked}")
+            options = f"{self.beams} beams, scale {scale}"
+            raise ValueError(f"expected a beam, and a scale above 0, found {options}")
         self.scale = scale or 1.0
         if sample is not None:
             self.beams = 1
@@ -238,7 +240,8 @@ class Solver:
 
     def check_readable(self, problem: Tokens) -> None:
         """ValueError that names a token without an embedding, or a tree too deep for positions."""
-        tokens, model = self.vocabulary.encode(problem), self.network.model
+        tokens = self.vocabulary.encode(problem)
+        model = self.network.model
         if model.config.tree_positions and len(tokens) > model.deepest:
             model.tree_paths(torch.tensor([tokens], device=self.U.device))
 
@@ -334,7 +337,8 @@ def cross_entropy(network, U: Tensor, batches: Iterable[Batch]) -> float:
     """Mean cross-entropy of the unscaled logits over all tokens of some batches."""
     total, count = 0.0, 0
     for batch in batches:
-        logits, targets = network.logits(U, batch).flatten(0, 1), batch.target.flatten()
+        logits = network.logits(U, batch).flatten(0, 1)
+        targets = batch.target.flatten()
         losses = F.cross_entropy(logits, targets.to(U.device), ignore_index=0, reduction="sum")
         total += losses.item()
         count += int((targets != Vocabulary.pad_id).sum())

@@ -46,8 +46,8 @@ def judge(check: Callable, pairs: Sequence[Pair], answers: Sequence, progress=Fa
 
     An answer may be None, which is invalid; where a label is None, no answer is exact.
     """
-    asked = zip(pairs, answers, strict=True)
-    items = [(problem, answer, label) for (problem, label), answer in asked if answer is not None]
+    rows = zip(pairs, answers, strict=True)
+    items = [(problem, answer, label) for (problem, label), answer in rows if answer is not None]
     verdicts = iter(check_all(check, items, progress=progress))
     return Judged(pairs, answers, [INVALID if a is None else next(verdicts) for a in answers])
 
@@ -82,8 +82,8 @@ def covariance(
         else:
             renamings.append(sample_renamings(used, names, variants, rng))
     problems = [problem for problem, _ in pairs]
-    asked = [r(p) for p, rows in zip(problems, renamings, strict=True) for r in rows]
-    answers = iter(solver.answers(asked))
+    renamed = [r(p) for p, rows in zip(problems, renamings, strict=True) for r in rows]
+    answers = iter(solver.answers(renamed))
     formulas, texts = [], []
     for problem, rows in zip(problems, renamings, strict=True):
         undone = [undo(r.inverse(), next(answers)) for r in rows]

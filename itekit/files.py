@@ -27,28 +27,42 @@ LOCK = ".lock"  # in a folder in which only one process may write
 STALE = 3600  # seconds after which a temporary file is a killed run's
 LARGEST = 2**63  # numbers of a file are smaller
 
-# What comes with the kit is in data/ beside the package; an installed one carries the small files.
-# Runs go to ITEKIT_HOME, else to the checkout, else (installed) to the working folder; an installed
-# one writes its results there too.
+# What comes with the kit is in data/ beside the package; an installed one carries it. Runs and
+# results go to ITEKIT_HOME, else to the checkout, else (installed) to the working folder; they are
+# read from there, and where there are none, from what comes with the kit.
 _CHECKOUT = Path(__file__).resolve().parents[1]
 _CARRIED = _CHECKOUT / "itekit" / "data_files"
 _INSTALLED = _CARRIED.exists()
 DATA = _CARRIED if _INSTALLED else _CHECKOUT / "data"
 HOME = Path(os.environ.get("ITEKIT_HOME") or (Path.cwd() if _INSTALLED else _CHECKOUT)).resolve()
 RUNS = HOME / "runs"
-RESULTS = (HOME if _INSTALLED else _CHECKOUT) / "data" / "results"
+RESULTS = HOME / "data" / "results"
 
 
 class MissingError(FileNotFoundError):
     """A result, network or set that does not exist yet; the message gives a command for it."""
 
 
+def stored_files(folder: Path, pattern: str) -> list[Path]:
+    """Files of a folder of data/: those made here, and those that come with the kit."""
+    folders = [folder]
+    own = HOME / "data"
+    if folder.is_relative_to(own):
+        folders = [DATA / folder.relative_to(own), folder]
+    return list({path.name: path for one in folders for path in sorted(one.glob(pattern))}.values())
+
+
+def stored(path: Path) -> Path:
+    """The file made here, else the one that comes with the kit; `path` itself if there is none."""
+    return next(iter(stored_files(path.parent, glob.escape(path.name))), path)
+
+
 def require(path: Path, command: str) -> Path:
-    """The path, if it exists; else MissingError with the command."""
-    if not path.exists():
+    """`stored`, if the file exists; else MissingError with the command."""
+    if not stored(path).exists():
         hint = f"python -m itekit {command}"
         raise MissingError(f"{path.name} is not in {path.parent}; make it: {hint}")
-    return path
+    return stored(path)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -147,7 +161,8 @@ class Record(typing.TypedDict, total=False):
 
 def read_log(directory: Path) -> list[Record]:
     """The records of a run's log.jsonl without a half-written last line; [] if there is no file."""
-    path, records = Path(directory) / LOG, []
+    path = Path(directory) / LOG
+    records = []
     if not path.exists():
         return []
     text = path.read_text(encoding="utf-8", errors="replace")

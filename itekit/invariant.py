@@ -139,13 +139,14 @@ class EncodedStreams(Encoded):
         """
         streams = self.streams
         if sources is None:
-            encoded, numbers = self, torch.arange(len(streams.owner), device=rows.device)
+            encoded = self
+            numbers = torch.arange(len(streams.owner), device=rows.device)
         else:  # problems stay in their order, and so do streams
             numbers = torch.isin(streams.owner, sources).nonzero()[:, 0]
             owner = torch.searchsorted(sources, streams.owner[numbers])
             streams = Streams(owner, streams.symbol[numbers], len(sources), streams.fixed)
-            kept, _ = super().select(rows, numbers)
-            encoded = EncodedStreams(kept.memory, kept.cross, kept.bias, streams=streams)
+            rest, _ = super().select(rows, numbers)
+            encoded = EncodedStreams(rest.memory, rest.cross, rest.bias, streams=streams)
         beams = rows.unflatten(0, (streams.problems, -1))  # [problems that stay, beams]
         beams = (beams % beams.shape[1])[streams.owner]
         return encoded, (numbers[:, None] * beams.shape[1] + beams).flatten()
@@ -225,7 +226,8 @@ class SymbolInvariantTransformer(Transformer):
         before = past.length if past else 0
         bias = causal_bias(inputs.shape[1], U.device, before)
         rotation = self.rotation(inputs, encoded.positions, before)
-        x, mixed = streams.read(inputs, len(U) - 1), (streams, streams.shares(inputs))
+        x = streams.read(inputs, len(U) - 1)
+        mixed = (streams, streams.shares(inputs))
         x = self.dropout(self.embed(U, x))
         for layer, keys_values in zip(self.decoder, encoded.cross, strict=True):
             x = layer(x, rotation, bias, mixed, (keys_values, encoded.bias), past)
@@ -233,7 +235,8 @@ class SymbolInvariantTransformer(Transformer):
 
     def predict(self, U: Tensor, inputs: Tensor, encoded: EncodedStreams, past=None) -> Tensor:
         """As `Transformer.predict`: the mean of the streams scores the fixed tokens."""
-        streams, n = _beams(encoded, inputs), self.fixed
+        streams = _beams(encoded, inputs)
+        n = self.fixed
         x = self.decode(U, inputs, encoded, past)
         logits = x.new_full((*inputs.shape, len(U) - 1), -torch.inf)
         logits[streams.owner, :, streams.symbol] = self.project(U[: n + 1], x)[..., n]

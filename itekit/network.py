@@ -45,7 +45,8 @@ class Network(nn.Module):
     def __init__(self, experiment: Experiment):
         super().__init__()
         self.experiment, self.trained = experiment, {}
-        task, embedding, config = experiment.task, experiment.embedding, experiment.model
+        task, embedding = experiment.task, experiment.embedding
+        config = experiment.model
         with torch.random.fork_rng(devices=[]):
             weights = seeded(experiment.seed, 0)
             torch.random.default_generator.manual_seed(weights.initial_seed())

@@ -45,7 +45,7 @@ from typing import NamedTuple
 import filelock
 
 from itekit import workers
-from itekit.files import RUNS, atomic_path, read_json, resolve_scale
+from itekit.files import HOME, RUNS, atomic_path, read_json, resolve_scale
 
 PANEL = "application/vnd.jupyter.widget-view+json"
 NO_PANEL = "(a panel of controls: run this cell in JupyterLab to use it)"
@@ -91,7 +91,8 @@ def check_values(known: dict, parameters: dict, where: str) -> None:
     for name, value in parameters.items():
         if name not in known:
             raise ValueError(f"{where} has no parameter {name!r}; known: {', '.join(known)}")
-        kind, default = type(value), known[name]
+        kind = type(value)
+        default = known[name]
         fits = kind is type(default) or (kind is int and isinstance(default, float))
         if not fits and default is not None:
             message = f"{where}: parameter {name!r} is {value!r} ({kind.__name__}); expected "
@@ -212,7 +213,8 @@ def read_list(path: str | Path, folder: str | Path, scale: str | None = None) ->
     Runs that begin with the weights of another experiment are the last. ValueError names the file
     and the run.
     """
-    path, folder, runs = Path(path), Path(folder).absolute(), {}
+    path, folder = Path(path), Path(folder).absolute()
+    runs = {}
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -236,7 +238,8 @@ def _runs(table: dict, folder: Path, output: Path, scale: str | None) -> Iterato
     if not (good and all(isinstance(value, KEYS.get(key, ())) for key, value in table.items())):
         raise ValueError(f"found {table}; expected texts and tables named {', '.join(KEYS)}")
     notebook = Path(os.path.abspath(folder / table.get("notebook", "?")))
-    known, grid = known_parameters(notebook), table.get("grid", {})
+    known = known_parameters(notebook)
+    grid = table.get("grid", {})
     for key, values in grid.items():
         if not (isinstance(values, list) and values):
             raise ValueError(f"grid: {key} is {values!r}; expected a list of values")
@@ -246,7 +249,8 @@ def _runs(table: dict, folder: Path, output: Path, scale: str | None) -> Iterato
         json.dumps(parameters, allow_nan=False)  # what a notebook can be given
         if known.get("scale", "") is None:  # ITEKIT_SCALE counts on a cluster's machines too
             parameters["scale"] = resolve_scale(parameters.get("scale", scale))
-        experiment, name, rest = None, notebook.stem, parameters
+        experiment = None
+        name, rest = notebook.stem, parameters
         if known.keys() >= set(EXPERIMENT):
             from itekit.names import experiment as named
             from itekit.names import result_name
@@ -285,15 +289,19 @@ def _cells(notebook: dict) -> list[tuple[str, str]]:
     ]
 
 
-def set_threads(count: int | None) -> None:
-    """How many threads kernels have: `count`, else as OMP_NUM_THREADS says, else one."""
-    if count or not os.environ.get(THREADS):
-        os.environ[THREADS] = str(count or 1)
+def prepare_kernels(threads: int | None, home: str = str(HOME)) -> None:
+    """Set how many threads kernels have, and where they write: not in a notebook's own folder.
+
+    `threads`: None is what OMP_NUM_THREADS says, else one.
+    """
+    if threads or not os.environ.get(THREADS):
+        os.environ[THREADS] = str(threads or 1)
+    os.environ["ITEKIT_HOME"] = home
 
 
-def execute(run: Run, threads: int | None = None, cell_timeout: float | None = None) -> str:
+def execute(run: Run, home: str, threads: int | None, cell_timeout: float | None) -> str:
     """Run one notebook, unless another process does; errors as of `run_notebook`."""
-    set_threads(threads)
+    prepare_kernels(threads, home)
     output = Path(run.output)
     output.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -313,7 +321,8 @@ def run_all(runs: Sequence[Run], count: int = 1, client=None, **options) -> dict
     """
     ends = planned(runs)
     rest = [run for run in runs if ends[run.name][0] != "done"]
-    job, where = partial(execute, **options), {"workers": count, "client": client}
+    job = partial(execute, home=str(HOME), **options)
+    where = {"workers": count, "client": client}
     with contextlib.closing(workers.run(job, rest, keep_errors=True, **where)) as answers:
         for number, (run, answer) in enumerate(zip(rest, answers, strict=True), 1):
             missing = f"no {run.output} here: workers must share its folder"

@@ -101,11 +101,11 @@ def sample_unique_integers(upper: int, count: int, generator: torch.Generator) -
         raise ValueError(f"count must be in [0, upper <= 2**62], found {count} of {upper}")
     if upper <= max(8 * count, _SHUFFLE_ALL_UP_TO):
         return torch.randperm(upper, generator=generator)[:count]
-    unique, wanted = torch.empty(0, dtype=torch.int64), count
+    unique, missing = torch.empty(0, dtype=torch.int64), count
     while len(unique) < count:
         # randint takes a remainder, which favours small integers where upper is as large as this:
         # so draws at or above the last multiple of upper are drawn again.
-        draws, limit = torch.randint(most, (wanted,), generator=generator), most - most % upper
+        draws, limit = torch.randint(most, (missing,), generator=generator), most - most % upper
         while limit < most and (refused := (draws >= limit).nonzero()).numel():
             draws[refused] = torch.randint(most, refused.shape, generator=generator)
         unique = torch.cat([unique, draws % upper])
@@ -114,7 +114,7 @@ def sample_unique_integers(upper: int, count: int, generator: torch.Generator) -
             keep = torch.ones_like(unique, dtype=torch.bool)
             keep[order[1:][repeated]] = False
             unique = unique[keep]
-        wanted = 2 * (count - len(unique)) + 8
+        missing = 2 * (count - len(unique)) + 8
     return unique[:count]
 
 

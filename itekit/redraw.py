@@ -81,9 +81,9 @@ class Retries:
         for number in range(tries):
             left = np.flatnonzero(best == 0)
             answers = self.answers(number, [pairs[i][0] for i in left])
-            asked = [pairs[i] for i, beams in zip(left, answers, strict=True) for _ in beams]
+            repeated = [pairs[i] for i, beams in zip(left, answers, strict=True) for _ in beams]
             flat = [answer for beams in answers for answer in beams]
-            solved = iter(judge(check, asked, flat).solved)
+            solved = iter(judge(check, repeated, flat).solved)
             for i, beams in zip(left, answers, strict=True):
                 marks = [next(solved) for _ in beams]
                 if marks and marks[0]:
@@ -111,14 +111,14 @@ def redraw(
     groups = {"all": counts >= 0} | {str(k): counts == k for k in np.unique(counts)}
     start = time.process_time()
     best, any_beam = Retries(network, progress, scale).solved_at(pairs, tries)
-    asked = tries * len(pairs) - sum(tries - k for k in best.tolist() if k)
-    attempts = zip(pairs, best.tolist(), any_beam.tolist(), strict=True)
+    attempts = tries * len(pairs) - sum(tries - k for k in best.tolist() if k)
+    rows = zip(pairs, best.tolist(), any_beam.tolist(), strict=True)
     return {
         "samples": {key: int(rows.sum()) for key, rows in groups.items()},
         "solved": {key: _curve(best[rows], tries) for key, rows in groups.items()},
         "solved_beams": {key: _curve(any_beam[rows], tries) for key, rows in groups.items()},
-        "cpu_seconds": {"try": (time.process_time() - start) / max(asked, 1)},
-        "formulas": [[problem, *both] for (problem, _), *both in attempts],
+        "cpu_seconds": {"try": (time.process_time() - start) / max(attempts, 1)},
+        "formulas": [[problem, *both] for (problem, _), *both in rows],
     }
 
 

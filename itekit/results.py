@@ -22,6 +22,8 @@ from itekit.files import (
     read_json,
     read_log,
     require,
+    stored,
+    stored_files,
     write_json,
 )
 from itekit.names import changes, experiment, result_name, run_name
@@ -37,8 +39,8 @@ LOG_RECORDS = 200
 
 
 def checkpoint_path(experiment: Experiment) -> Path:
-    """Where the shipped checkpoint of an experiment is."""
-    return CHECKPOINTS / f"{run_name(experiment)}.safetensors"
+    """Where the checkpoint of an experiment is: one published here, else the shipped one."""
+    return stored(CHECKPOINTS / f"{run_name(experiment)}.safetensors")
 
 
 def load_network(name: str, scale: str | None = None, seed: int = 0, **changes) -> Network:
@@ -80,13 +82,14 @@ def trainer(settings: Experiment, directory: Path, *options) -> Trainer:
 def publish(settings: Experiment, directory: Path) -> list[Path]:
     """Copy a finished run to data/: its network, rounded to float16, and its log, thinned."""
     network = Network.load(Path(directory) / FINISHED, settings)
-    network.save(checkpoint_path(settings), dtype=torch.float16)
+    checkpoint = CHECKPOINTS / f"{run_name(settings)}.safetensors"
+    network.save(checkpoint, dtype=torch.float16)
     records = read_log(directory)
     every = max(1, len(records) // LOG_RECORDS)
     thinned = [r for i, r in enumerate(records) if i % every == every - 1 or "validation_loss" in r]
     log = RESULTS / f"{run_name(settings)}.log.json"
     write_json(log, thinned)
-    return [checkpoint_path(settings), log]
+    return [checkpoint, log]
 
 
 # Results
@@ -170,7 +173,7 @@ def load_redraw(name: str, scale: str | None = None, seed: int = 0, suffix: str 
 def results(name: str, scale: str | None = None, **evaluated) -> list[dict]:
     """All shipped results of an experiment at a scale, by seed; `evaluated` as in `load_result`."""
     before, after = result_name(experiment(name, scale, **evaluated)).rsplit("-s0", 1)
-    files = RESULTS.glob(f"{before}-s*{after}.json")
+    files = stored_files(RESULTS, f"{before}-s*{after}.json")
     ends = (p.stem.removeprefix(f"{before}-s").removesuffix(after) for p in files)
     seeds = sorted(int(number) for number in ends if number.isdigit())  # not "0.log"
     return [load_result(name, scale, seed, **evaluated) for seed in seeds]

@@ -75,7 +75,8 @@ def batch_loss(network: Network, batch: Batch, generator: torch.Generator) -> Te
     experiment = network.experiment
     on_cpu = network.device.type == "cpu"
     per_part = max(1, IN_CACHE // experiment.model.d_ff) if on_cpu else batch.tokens
-    parts, vocabulary = batch.parts(per_part), experiment.task.vocabulary
+    parts = batch.parts(per_part)
+    vocabulary = experiment.task.vocabulary
     if experiment.embedding.per_sample:
         U = network.embedding.matrix(vocabulary, generator, count=len(batch.source))  # [B, V, D]
         matrices = U.split([len(part.source) for part in parts])
@@ -137,7 +138,8 @@ class Trainer:
             name = f"{experiment.name} begins with the weights of {experiment.start}"
             raise ValueError(f"{name}: give its network as `start`, or use results.trainer")
         self.stream = experiment.task.stream(experiment.training.batch_size, experiment.seed)
-        self.step, self.seconds, self.executed, self.interval = 0, 0.0, [], dict(NO_STEPS)
+        self.step, self.seconds = 0, 0.0
+        self.executed, self.interval = [], dict(NO_STEPS)
         if checkpoint.exists():
             saved = self.network.resume(checkpoint, self.optimizer)
             self.step, self.seconds = saved["step"], saved["seconds"]
@@ -162,7 +164,8 @@ class Trainer:
 
         Returns the loss, a scalar on the device, and the number of positions worked on.
         """
-        config, step = self.experiment.training, self.step
+        config = self.experiment.training
+        step = self.step
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(step, config.steps, config.learning_rate, config.warmup)
         batch = Batch.of(self.stream.batch(step))
@@ -188,7 +191,8 @@ class Trainer:
 
     def _backward(self, batch: Batch) -> Tensor:
         """The loss of a batch, a scalar, and its gradients in the parameters."""
-        seed, step = self.experiment.seed, self.step
+        seed = self.experiment.seed
+        step = self.step
         torch.manual_seed(seeded(seed, DROPOUT, step).initial_seed())
         half = self.precision == "bfloat16"
         with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
@@ -218,7 +222,8 @@ class Trainer:
             OSError: a checkpoint cannot be written; the one before it is still whole.
             KeyboardInterrupt: the process was told to terminate.
         """
-        config, name, log = self.experiment.training, self.experiment.name, self.directory / LOG
+        config, name = self.experiment.training, self.experiment.name
+        log = self.directory / LOG
         last = config.steps if until is None else until
         if not self.step <= last <= config.steps:
             raise ValueError(f"until must be {self.step} to {config.steps}, found {until}")
@@ -271,7 +276,8 @@ class Trainer:
 
     def _record(self) -> dict:
         """The record of the log for the steps since the one before, which begins anew."""
-        config, interval = self.experiment.training, self.interval
+        config = self.experiment.training
+        interval = self.interval
         first = (self.step - 1) // config.log_every * config.log_every
         mean = float(interval["loss"]) / (self.step - first)  # waits for a GPU
         self._clock()

@@ -141,12 +141,10 @@ class Pool(AbstractContextManager):
 
     def _results(self, job: tuple, chunk: list, future, attempt: int = 1) -> Iterator:
         """The results of a chunk; if its process ended, of each of its items by itself."""
-        while self.client and not future.done():
+        while self.client and not _has_ended(future):
             self.client.wait_for_workers(1, NO_WORKER_TIMEOUT)
-            with suppress(Exception):  # which the next line raises again, or not done yet
-                future.result(1)
         try:
-            results = future.result()
+            results = future.result(1 if self.client else None)
         except (Exception, CancelledError) as error:
             cpu = getattr(error, "exitcode", None) == -signal.SIGPROF
             late = cpu or isinstance(error, TimeoutError)
@@ -241,6 +239,17 @@ def _work(job: tuple, chunk: list) -> list:
     results = [_result(*job, item) for item in chunk]
     signal.setitimer(signal.ITIMER_PROF, 0)
     return results
+
+
+def _has_ended(future) -> bool:
+    """Whether a Dask task gave a result or an error; it may look done while its worker is lost."""
+    try:
+        future.result(1)
+    except TimeoutError:
+        return False
+    except (Exception, CancelledError):
+        return True
+    return True
 
 
 def _in_dask_worker(job: tuple, chunk: list) -> list:

@@ -48,29 +48,29 @@ def test_bad_input_ends_with_code_2_and_a_clear_line(command, message, capsys):
     assert code == 2 and message in said
 
 
-def test_settings_may_stand_anywhere_behind_the_name(tmp_path, monkeypatch):
-    """And one thread computes, unless the reader says otherwise."""
-    made, threads = [], []
+@pytest.mark.parametrize(
+    ("words", "variable", "used"),
+    [
+        ("steps=5 --scale smoke loss=learned_scale", "", 1),
+        ("--threads 2 steps=5 --scale smoke loss=learned_scale", "3", 2),
+        ("--scale smoke steps=5 loss=learned_scale", "3", 3),
+    ],
+)
+def test_settings_may_stand_anywhere_and_one_thread_is_the_default(
+    words, variable, used, tmp_path, monkeypatch
+):
+    calls = []
 
     def trainer(experiment, *_):
-        made.append(experiment)
-        threads.append(torch.get_num_threads())
+        calls.append((experiment.loss, experiment.training.steps, torch.get_num_threads()))
         return SimpleNamespace(run=lambda: None)
 
     monkeypatch.setattr("itekit.results.trainer", trainer)
-    for words, omp, used in (
-        (["steps=5", "--scale", "smoke", "loss=learned_scale"], None, 1),
-        (["--threads", "2", "steps=5", "--scale", "smoke", "loss=learned_scale"], "3", 2),
-        (["--scale", "smoke", "steps=5", "loss=learned_scale"], "3", 3),
-    ):
-        monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-        if omp:
-            monkeypatch.setenv("OMP_NUM_THREADS", omp)
-        torch.set_num_threads(3)  # as a process of the user's is
-        assert main(["train", "ltl/proposed", "--directory", str(tmp_path), *words]) == 0
-        assert (made[-1].loss, made[-1].training.steps) == ("learned_scale", 5)
-        assert threads[-1] == used
+    monkeypatch.setenv("OMP_NUM_THREADS", variable)
+    torch.set_num_threads(3)  # as a process of the user's is
+    assert main(["train", "ltl/proposed", "--directory", str(tmp_path), *words.split()]) == 0
     torch.set_num_threads(1)
+    assert calls == [("learned_scale", 5, used)]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

@@ -5,13 +5,9 @@ from dataclasses import dataclass, field
 from typing import NotRequired, TypedDict
 
 import pytest
-from tiny import tiny_experiment
 
-from itekit import results
 from itekit.datasets import sets
 from itekit.files import LOG, read_log, rebuild
-from itekit.network import Network, read_checkpoint, save_checkpoint
-from itekit.training import CHECKPOINT, Trainer
 
 
 @dataclass(frozen=True)
@@ -83,47 +79,7 @@ def test_a_damaged_manifest_is_named(tmp_path, change, place):
         assert str(tmp_path / sets.MANIFEST) in str(caught.value) and place in str(caught.value)
 
 
-@pytest.fixture(scope="module")
-def begun(tmp_path_factory):
-    """A training that stopped in the middle."""
-    folder = tmp_path_factory.mktemp("run")
-    Trainer(tiny_experiment(), folder).run(until=10, progress=False)
-    return read_checkpoint(folder / CHECKPOINT)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"step": -1}, "found step -1"),
-        ({"step": 21}, "found step 21"),
-        ({"step": True}, "got `bool` - at `$.step`"),
-        ({"experiment": None}, "got `null` - at `$.experiment`"),
-        ({"trained": []}, "got `array` - at `$.trained`"),
-    ],
-)
-def test_damaged_metadata_are_named(begun, tmp_path, change, message):
-    tensors, metadata = begun
-    path = tmp_path / CHECKPOINT
-    save_checkpoint(path, tensors, metadata | change)
-    for read in (lambda: Network.load(path), lambda: Trainer(tiny_experiment(), tmp_path)):
-        with pytest.raises(ValueError) as caught:
-            read()
-        assert str(path) in str(caught.value) and message in str(caught.value)
-
-
 def test_a_damaged_record_of_a_log_is_named(tmp_path):
     (tmp_path / LOG).write_text('{"step": 5}\n{"step": 10, "loss": "high"}\n{"ste')
     with pytest.raises(ValueError, match=f"{LOG}, line 2: .*got `str` - at `\\$.loss`"):
         read_log(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "change", [{"scale": 5}, {"trained": {"steps": "x"}}, {"experiment": {}}, {"result": {}}]
-)
-def test_a_damaged_result_is_named(tmp_path, monkeypatch, change):
-    path = results.RESULTS / "ltl-plain-lab-s0.json"
-    value = json.loads(path.read_text()) | change
-    monkeypatch.setattr(results, "RESULTS", tmp_path)
-    (tmp_path / path.name).write_text(json.dumps(value))
-    with pytest.raises(ValueError, match=f"{path.name}: not a result of itekit: "):
-        results.load_result("ltl/plain", "lab")

@@ -3,7 +3,6 @@
 import copy
 import random
 import time
-from collections import Counter
 from contextlib import suppress
 
 import pytest
@@ -35,7 +34,6 @@ from lessons.infix import (
     parse_infix,
     parse_infix_trace,
     to_infix,
-    trace_from_text,
     trace_to_infix,
 )
 
@@ -223,12 +221,9 @@ PARSERS = {
     "prefix": (parse_prefix, to_prefix),
     "propositional": (lambda t: parse_prefix(t, PROPOSITIONAL, propositions="abxor"), to_prefix),
     "infix": (parse_infix, to_infix),
-    "infix, Unicode": (parse_infix, lambda f: to_infix(f, unicode=True)),
-    "infix, propositional": (lambda text: parse_infix(text, PROPOSITIONAL), to_infix),
     "either": (formula_from_text, to_prefix),
     "trace": (parse_trace, Trace.text),
     "trace, infix": (parse_infix_trace, trace_to_infix),
-    "trace, either": (trace_from_text, Trace.text),
     "assignment": (parse_assignment, Assignment.text),
 }
 
@@ -238,32 +233,19 @@ PARSERS = {
     [
         ("prefix", "", 0, "the end", "a formula"),
         ("prefix", "U&a", 3, "the end", "a formula for '&' at position 1"),
-        ("prefix", "ab", 1, "'b'", "the end"),
-        ("prefix", "&A", 1, "'A'", "a formula for '&' at position 0: an operator (1 0 ! & X U"),
         ("prefix", "& a  bc d", 8, "'d'", "the end: the formula is complete"),
         ("prefix", "!" * 201 + "a", 0, "a larger formula", "at most 200 operators inside"),
         ("propositional", "&aXb", 2, "'X'", "(1 0 ! & | = ^)"),
         ("propositional", "&ac", 2, "'c'", "one of a b"),
-        ("infix", "", 0, "the end", "a formula: a name"),
-        ("infix", "a b", 2, "'b'", "an operator (& U | -> <-> ^ R W M), ')' or the end"),
         ("infix", "a & (b | c", 10, "the end", "')'"),
-        ("infix", "a)", 1, "')'", "or the end"),
         ("infix", "!" * 300 + "a", 99, "'!'", "at most 200 operators inside each other"),
-        ("infix, propositional", "a -> b", 2, "'->'", "an operator (& | <-> ^)"),
         ("either", "a U", 3, "the end", "a formula: a name"),  # of the one that was read further
-        ("either", "& a", 3, "the end", "a formula for '&'"),
         ("trace", "a;b}", 4, "the end", "'{', the start of the cycle"),
-        ("trace", "{a", 2, "the end", "'}', the end of the cycle"),
         ("trace", "a;&b;{1}", 4, "';'", "a formula for '&' at position 2"),
-        ("trace", "{a;}", 3, "'}'", "a formula"),
         ("trace", "a{b}", 1, "'{'", "';' to end the step before the cycle"),
         ("trace", "a;{{b}}", 6, "'}'", "the end: the trace is complete"),
-        ("trace", "a ; & b  aC ; { 1 }", 9, "'aC'", "1 0 ! & |"),
         ("trace, infix", "a; b; cycle{c", 13, "the end", "'}', the end of the cycle"),
-        ("trace, infix", "a cycle{b}", 7, "'{'", "';' to end the step before the cycle"),
-        ("trace, infix", "a; X b; {c}", 3, "'X'", "a formula"),
         ("assignment", "a1b", 3, "the end", "0 or 1, the value of 'b'"),
-        ("assignment", "a2", 1, "'2'", "0 or 1"),
         ("assignment", "a1a1", 2, "'a' again", "each name at most once"),
         ("assignment", "1a", 0, "'1'", "a name of a proposition"),
     ],
@@ -275,59 +257,29 @@ def test_errors_say_where_what_was_found_and_expected(kind, text, position, foun
     assert (error.text, error.position, error.found) == (text, position, found)
     assert expected in error.expected
     assert f"position {position}: found {found}, expected {error.expected}" in str(error)
-    if len(text) < 30:
-        assert error.picture == text + "\n" + " " * position + "^"
+    above, below = error.picture.split("\n")
+    assert above in text and above[below.index("^") :][:1] == text[position : position + 1]
 
 
-def test_a_long_text_is_shown_around_the_position():
-    with pytest.raises(FormulaError) as caught:
-        parse_prefix("!" * 100 + "?" + "a" * 100)
-    above, below = caught.value.picture.split("\n")
-    assert above[below.index("^")] == "?" and len(above) == 60 and above in str(caught.value)
-
-
-# Random and mutated text: what parses prints and parses again, the rest is a FormulaError
-
-NAMES = ("a", "b", "e", "x", "o", "r", "z", "aa", "p0", "xo", "a_1")
-ODD = ["\n", "\t", "\0", " ", "é", "İ", "ſ", "𝐚", "١", "²", "\ud800", "\u2028", "A", "Z", "?", "{}"]
-PIECES = st.sampled_from(
-    [*TOKENS, *LTL.by_token, *NAMES, *";{}()01", "  ", "<->", "xor", "cycle{", "!" * 201, *ODD]
-)
+NAMES = ("a", "b", "x", "o", "r", "aa", "p0", "a_1")
+ODD = ["\n", "\0", " ", "é", "ſ", "١", "\ud800", "A", "?", "{}", "xor", "<->", "cycle{", "!" * 201]
+PIECES = st.sampled_from([*LTL.by_token, *NAMES, *";{}()01", *ODD])
 VALID = st.one_of(
-    formulas(LTL, NAMES).flatmap(lambda f: st.sampled_from([str(f), to_prefix(f), to_infix(f)])),
-    formulas(PROPOSITIONAL, tuple("abxor")).map(to_prefix),
-    formulas(PROPOSITIONAL, NAMES).map(lambda f: to_infix(f, unicode=True)),
-    traces(NAMES).flatmap(lambda t: st.sampled_from([str(t), t.text(), trace_to_infix(t)])),
+    formulas(LTL, NAMES).flatmap(lambda f: st.sampled_from([to_prefix(f), to_infix(f)])),
+    traces(NAMES).flatmap(lambda t: st.sampled_from([t.text(), trace_to_infix(t)])),
     assignments(NAMES).map(Assignment.text),
 )
-MUTATED = st.builds(
-    lambda text, start, gap, piece: text[:start] + piece + text[start + gap :],
-    VALID, st.integers(0, 12), st.integers(0, 2), PIECES,
-)  # fmt: skip
-RANDOM = st.one_of(st.text(max_size=12), st.lists(PIECES, max_size=15).map("".join))
 
 
-def judge(text: str, parse, show) -> bool:
-    """Whether the parser takes the text."""
-    try:
-        value = parse(text)
-    except FormulaError as error:
-        assert 0 <= error.position <= len(text), (text, error.position)
-        assert error.text == text and error.found and error.expected, text
-        assert "\n" not in str(error) and len(str(error)) < 1000, text
-        return False
-    assert parse(show(value)) == value, (text, value)
-    return True
-
-
-def test_random_and_mutated_text_only_ever_raises_formula_error():
-    counts = Counter()
-
-    @settings(max_examples=1500)
-    @given(st.one_of(VALID, MUTATED, RANDOM))
-    def read_by_all(text):
-        for name, parser in PARSERS.items():
-            counts[name, judge(text, *parser)] += 1
-
-    read_by_all()
-    assert all(counts[name, taken] > 50 for name in PARSERS for taken in (True, False)), counts
+@settings(max_examples=500)
+@given(VALID, st.integers(0, 12), st.integers(0, 2), PIECES)
+def test_mutated_text_only_ever_raises_formula_error(text, start, gap, piece):
+    text = text[:start] + piece + text[start + gap :]
+    for parse, show in PARSERS.values():
+        try:
+            value = parse(text)
+        except FormulaError as error:
+            assert 0 <= error.position <= len(text) and error.text == text
+            assert "\n" not in str(error) and len(str(error)) < 1000
+        else:
+            assert parse(show(value)) == value

@@ -21,7 +21,8 @@ TEXT = (FOLDER / "README.md").read_text(encoding="utf-8")
 CELLS = {
     path.name[:2]: nbformat.read(path, 4).cells for path in sorted(FOLDER.glob("[0-9]*.ipynb"))
 }
-PYTHON = re.findall(r"^```python\n(.*?)^```$", TEXT, re.M | re.S)
+RUNNING = (FOLDER / "running.md").read_text(encoding="utf-8")
+PYTHON = re.findall(r"^```python\n(.*?)^```$", TEXT + RUNNING, re.M | re.S)
 
 
 def exercises() -> dict[tuple[str, str], tuple[str, str]]:
@@ -65,17 +66,23 @@ def test_the_table_of_exercises_is_complete_and_as_the_notebooks_say():
 
 def test_minutes_add_up_and_exercises_fit_into_their_slots():
     plans = re.split(r"^## Class \d: .* \(90 minutes\)$", TEXT, flags=re.M)[1:]
-    assert len(plans) == 4
+    assert len(plans) == 5
     names = {name for _, name in EXERCISES}
     for body in plans:
-        now, body = 0, body.partition("\n## ")[0]
+        now, body, starts = 0, body.partition("\n## ")[0], set()
         for start, end, text in re.findall(r"^\| (\d+)–(\d+) \| (.+) \|$", body, re.M):
             called = re.findall(r"`(\w+)` \((\d\d)\)", text)
             needed = sum(int(EXERCISES[number, name][1]) for name, number in called)
+            starts.add(now)
             assert int(start) == now and needed <= int(end) - now, text
             assert bool(called) == ("**Students:**" in text), text
             now = int(end)
         assert now == 90
+        assert {int(at) for at in re.findall(r"^\| (\d+) \| ", body, re.M)} <= starts
+        asked = re.search(r"\*\*Test:\*\* questions ([\d, and]+)\.", body)[1]
+        numbers = [int(number) for number in re.findall(r"\d+", asked)]
+        assert len(numbers) == 6 and set(numbers) <= set(range(1, 41))
+        assert "**Goals.**" in body and "**Read before:**" in body
         home = re.search(r"Home: (.+?) \|$", body, re.M)
         assert home is None or {*re.findall(r"`(\w+)`", home[1])} <= names
 
@@ -107,8 +114,8 @@ def test_verdicts_are_read_from_a_notebook(tmp_path, monkeypatch, capsys):
 def test_ones_own_problems_are_labelled_checked_and_trained_on(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     space = {"__name__": "guide"}
-    assert ".run()" in PYTHON[2]
-    exec(PYTHON[2].replace(".run()", ".run(until=5, progress=False)"), space)
+    assert ".run()" in PYTHON[-1]
+    exec(PYTHON[-1].replace(".run()", ".run(until=5, progress=False)"), space)
     assert len(space["pairs"]) == len(space["formulas"])
     assert set(check_all(check, space["pairs"])) == {"correct"}
     assert (tmp_path / "runs" / "mine" / "checkpoint.safetensors").exists()

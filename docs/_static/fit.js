@@ -3,7 +3,7 @@ function fit() {
   for (const figure of document.querySelectorAll(".plotly-graph-div")) {
     const { width, height } = figure._fullLayout ?? {};
     const place = figure.closest(".jp-OutputArea, .cell_output, .shown"), room = place.clientWidth;
-    const most = place.matches(".shown") ? Math.min(1.4, place.clientHeight / height) : 1;
+    const most = place.matches(".shown") ? Math.min(3, place.clientHeight / height) : 1;
     if (!room || !width) continue;
     const scale = Math.min(most, room / width);
     Object.assign(figure.parentElement.style, { width: `${width * scale}px`, height: `${height * scale}px` });

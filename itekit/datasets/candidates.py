@@ -34,7 +34,7 @@ _BOOLEAN_WEIGHTS = "false=1,true=1,not=1,and=1,or=1,xor=0.5,equiv=0.5,implies=0"
 
 
 def random_formulas(*args, limit: int | None = None, **options) -> Iterator[str]:
-    """The formulas of `candidates`; the end comes after `limit` trees, for perhaps none fits."""
+    """The formulas of `candidates` that fit, of at most `limit` trees."""
     return (text for text in islice(candidates(*args, **options), limit) if text is not None)
 
 
@@ -47,7 +47,7 @@ def candidates(
     fitting: bool | str = False,
     alphabet: int | None = None,
 ) -> Iterator[str | None]:
-    """For each random tree, without end, the prefix text of its formula, None if it does not fit.
+    """Endlessly, for each random tree, the prefix text of its formula, or None if it does not fit.
 
     The arguments alone decide the order; the same formula may come again. ValueError for arguments
     out of range.
@@ -65,8 +65,8 @@ def candidates(
     """
     low, high = sizes
     if not (1 <= low <= high and 1 <= propositions <= (alphabet or propositions) and seed >= 0):
-        found = f"{propositions} of {alphabet or propositions}, sizes {low} to {high}, seed {seed}"
-        raise ValueError(f"expected APs and sizes from 1 on, and a seed from 0 on, found {found}")
+        sizes = f"{propositions} of {alphabet or propositions}, sizes {low} to {high}, seed {seed}"
+        raise ValueError(f"expected APs and sizes from 1 on, and a seed from 0 on, found {sizes}")
     names = proposition_names(propositions)
     every, fitting = fitting == "all", fitting or alphabet is not None
     spot_names = [f"p{FIRST + number}" for number in range(alphabet or propositions)]
@@ -76,7 +76,8 @@ def candidates(
     def text(formula: spot.formula) -> str | None:
         if fitting and not low <= spot.length(formula) <= high:
             return None
-        tokens, used = spot.str_lbt_ltl(formula).split(), spot_names
+        tokens = spot.str_lbt_ltl(formula).split()
+        used = spot_names
         if every or alphabet:
             occurring = sorted({token for token in tokens if token[0] == "p"})
             if len(occurring) > propositions or (every and len(occurring) < propositions):
@@ -104,14 +105,15 @@ COLLECTIONS = {
 
 def patterns(collection: str) -> dict[str, str]:
     """Prefix text in the paper's operators, over a, b, ... -> the formula as Spot writes it."""
-    found, which = {}, COLLECTIONS[collection]
+    texts = {}
+    which = COLLECTIONS[collection]
     for number in range(1, spot.gen.ltl_pattern_max(which) + 1):
         formula = spot.gen.ltl_pattern(which, number)
         tokens = spot.str_lbt_ltl(spot.unabbreviate(formula, "eFGiMRW^")).split()
         used = sorted({t for t in tokens if t[0] == "p"}, key=lambda name: int(name[1:]))
         names = dict(zip(used, proposition_names(len(used)), strict=True))
-        found[join(from_tokens(from_lbt(tokens, names)).core().tokens())] = str(formula)
-    return found
+        texts[join(from_tokens(from_lbt(tokens, names)).core().tokens())] = str(formula)
+    return texts
 
 
 def _nameless_last(tokens: Sequence[str]) -> list[str]:
@@ -142,17 +144,16 @@ def _draw(language: Language, names: list[str], trees: tuple[int, int], seed: in
 
 
 class Drawing:
-    """The formulas of a recipe, drawn in one process, and what became of them.
+    """The formulas of a recipe, drawn in rounds in one process, and the outcome of each.
 
-    It goes in rounds: each draws what is missing, and formulas that turn out to have no label are
-    replaced in the next. `kept` has the pairs of each stratum in the order drawn. The formulas in
-    `late` are those that are known to run out of time.
+    Each round draws what is missing, and formulas without a label are replaced in the next. `kept`
+    has the pairs of each stratum in the order drawn. Formulas in `late` are known time-outs.
     """
 
     def __init__(self, recipe: Recipe, late: Iterable[str] = ()):
         self.recipe, self._late = recipe, frozenset(late)
         self._drawn: list[tuple[int, str]] = []  # of this round: strata and formulas
-        self.counts: Counter[str] = Counter()  # what became of all formulas
+        self.counts: Counter[str] = Counter()  # outcomes of all formulas
         self.kept: list[list[tuple[str, str]]] = [[] for _ in recipe.strata]
         self.time_outs: list[str] = []
         self._tries = [0] * len(recipe.strata)
@@ -176,10 +177,11 @@ class Drawing:
 
     def missing(self) -> list[int]:
         """How many pairs each stratum lacks."""
-        return [s.count - len(kept) for s, kept in zip(self.recipe.strata, self.kept, strict=True)]
+        strata = zip(self.recipe.strata, self.kept, strict=True)
+        return [stratum.count - len(pairs) for stratum, pairs in strata]
 
     def next_round(self) -> Iterator[str]:
-        """The formulas that are to be labelled next, without those that are known to be late."""
+        """The formulas to label next, without known time-outs."""
         self._drawn = []
         for number, missing in enumerate(self.missing()):
             for formula in islice(self._draw(number), missing):
@@ -188,7 +190,7 @@ class Drawing:
                     yield formula
 
     def record(self, labels: Iterable[str]) -> bool:
-        """Take the labels of a round, or what came instead; False: the drawing is over."""
+        """Take the labels (or NO_LABEL) of a round; False if the drawing is over."""
         labels = iter(labels)
         for number, formula in self._drawn:
             answer = TIME_OUT if formula in self._late else next(labels)
@@ -204,13 +206,13 @@ class Drawing:
         return bool(self._drawn)
 
     def facts(self) -> dict:
-        """For the manifest: what became of the candidates, and which strata are not full."""
+        """For the manifest: outcomes of the candidates, time-outs, and strata that are not full."""
         short = []
-        for stratum, kept, tries in zip(self.recipe.strata, self.kept, self._tries, strict=True):
-            if (found := len(kept)) < stratum.count:
+        for stratum, pairs, tries in zip(self.recipe.strata, self.kept, self._tries, strict=True):
+            if (count := len(pairs)) < stratum.count:
                 cell = {"propositions": stratum.propositions}
                 cell["sizes"] = f"{stratum.low} to {stratum.high}"
-                short.append(cell | {"wanted": stratum.count, "found": found, "candidates": tries})
+                short.append(cell | {"wanted": stratum.count, "found": count, "candidates": tries})
         total = sum(self._tries)
         unfit = total - sum(self.counts.values())  # too small, or not with all APs
         counts = {"candidates": total, "unfit": unfit} | dict(sorted(self.counts.items()))

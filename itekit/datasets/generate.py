@@ -63,7 +63,8 @@ def generate(
     limit = recipe.cpu_seconds * (1 if time_outs is None else PATIENCE)
     key = json.dumps([asdict(recipe), time_outs, itekit.__version__, versions(TOOLS)])
     bar = tqdm(total=recipe.count, desc=recipe.name, disable=None if progress else True)
-    drawing, label = Drawing(recipe, time_outs or ()), partial(_label, recipe.task, recipe.method)
+    drawing = Drawing(recipe, time_outs or ())
+    label = partial(_label, recipe.task, recipe.method)
     with Pool(workers, client) as pool, locked(output), bar:
         known = _known_labels(output / LABELS, key)
         with open(output / LABELS, "a", buffering=1, encoding="utf-8") as file:
@@ -156,7 +157,8 @@ def _divide(recipe: Recipe, pairs: list[Pair]) -> dict[str, list[Pair]]:
     """The splits, shuffled by a checksum of seed and formula: the same on every Python."""
     if len(recipe.splits) > 1:
         pairs.sort(key=lambda pair: hashlib.sha256(f"{recipe.seed} {pair[0]}".encode()).digest())
-    rest, sizes = iter(pairs), recipe.split_sizes(len(pairs))
+    rest = iter(pairs)
+    sizes = recipe.split_sizes(len(pairs))
     return {name: [next(rest) for _ in range(size)] for name, size in sizes.items()}
 
 
@@ -173,7 +175,8 @@ def _publish(
 ) -> None:
     """Write the files, and last the manifest, without which a folder is no set."""
     (output / MANIFEST).unlink(missing_ok=True)
-    files, histograms = {}, {key: Counter() for key in ("size", "propositions", "label_length")}
+    files = {}
+    histograms = {key: Counter() for key in ("size", "propositions", "label_length")}
     for name, part in pairs.items():
         file = name + recipe.suffix
         text = write_pairs(output / file, part)

@@ -224,7 +224,8 @@ def preset(name: str, scale: str | None = None, seed: int = 0) -> Recipe | Deriv
     if name not in NAMES:
         raise ValueError(f"unknown set {name!r}: expected one of {', '.join(NAMES)}")
     prefix = "prop" if name.startswith("prop") else "ltl"
-    kind, task = name.removeprefix(prefix), _TASKS[prefix]
+    kind = name.removeprefix(prefix)
+    task = _TASKS[prefix]
     short = kind == "-limited" and scale == "paper"  # instead of a part of a million formulas
     if kind == "-perturbed" or (kind == "-limited" and not short):
         return Derivation(name, kind[1:], preset(f"{prefix}35", scale, seed))

@@ -62,15 +62,16 @@ def implied_by(formula: Formula, assignment: Assignment) -> bool:
 
 def prime_implicant(formula: Formula) -> dict[str, bool] | None:
     """The implicant that `truth_tables.prime_implicant` finds, the same by any solver."""
-    expression, kept = to_aiger(formula), {}
+    expression = to_aiger(formula)
+    literals = {}
     with _solver(expression) as solver:
         if not solver.is_sat():
             return None
         for name in formula.propositions:  # the first model: False needs no True before it
-            kept[name] = not solver.is_sat(assumptions=kept | {name: False})
+            literals[name] = not solver.is_sat(assumptions=literals | {name: False})
     with _solver(~expression) as solver:
         for name in reversed(formula.propositions):
-            fewer = {other: value for other, value in kept.items() if other != name}
+            fewer = {other: value for other, value in literals.items() if other != name}
             if not solver.is_sat(assumptions=fewer):
-                kept = fewer
-    return kept
+                literals = fewer
+    return literals

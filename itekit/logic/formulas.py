@@ -87,11 +87,11 @@ PROPOSITIONAL = _language("10!&|=^", "10!&|=^")
 STEPS = _language("10!&|>=^", "10!&")  # what a step of a trace may be: no temporal operators
 LANGUAGES = {"ltl": LTL, "propositional": PROPOSITIONAL}  # of the two tasks
 ARITY = {operator.token: operator.arity for operator in LTL.operators}  # of both logics
-_CHANGE = {token: arity - 1 for token, arity in ARITY.items()}  # of how many formulas are missing
+_CHANGE = {token: arity - 1 for token, arity in ARITY.items()}  # in the number of missing formulas
 
 
 def fold(tokens: Sequence[str], combine: Callable) -> Any:
-    """What `combine(token, *operands)` makes of a formula's tokens, from the leaves up."""
+    """Apply `combine(token, *operands)` to a formula's tokens, from the leaves up."""
     stack: list = []
     push, pop, arity = stack.append, stack.pop, ARITY.get
     for token in reversed(tokens):
@@ -105,7 +105,7 @@ def fold(tokens: Sequence[str], combine: Callable) -> Any:
 
 @lru_cache(maxsize=4096)
 def is_name(text: str) -> bool:
-    """Whether an atomic proposition can be called so (`NAME`)."""
+    """Whether the text is a valid name of an atomic proposition (`NAME`)."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -153,7 +153,8 @@ class Formula:
     depth: int = field(init=False, compare=False)
 
     def __post_init__(self):
-        operands, is_proposition = tuple(self.operands), self.operator == PROPOSITION
+        operands = tuple(self.operands)
+        is_proposition = self.operator == PROPOSITION
         arity = 0 if is_proposition else ARITY.get(self.operator)
         if len(operands) != arity or not all(isinstance(f, Formula) for f in operands):
             takes = f"takes {arity} formulas" if arity is not None else "is no operator"
@@ -206,7 +207,7 @@ class Formula:
         return from_tokens([new.get(token, token) for token in self.tokens()])
 
     def core(self) -> "Formula":
-        """The same in true, false, AP, not, and, next, until; ValueError where it is too large."""
+        """The same with true, false, AP, not, and, next, until; ValueError if it is too large."""
         return fold(self.tokens(), lambda t, *f: _CORE[t](*f) if t in _CORE else _node(t, *f))
 
     def __str__(self) -> str:
@@ -266,7 +267,7 @@ def split(text: Text) -> Sequence[str]:
 
 
 def join(tokens: Text) -> str:
-    """Text as it is; tokens one character each, or with blanks if one of them is longer."""
+    """Prefix text of tokens: without blanks if each is one character, else with blanks."""
     text = "".join(tokens)
     if len(text) == len(tokens):
         return text
@@ -283,7 +284,7 @@ def positions(text: str, start: int, stop: int) -> list[tuple[str, int]]:
 def read_tokens(text: Text, language: Language, propositions: Names = None) -> Sequence[str]:
     """The prefix tokens of one formula, checked (FormulaError); no tree is built.
 
-    ALIASES are read where the text is no formula otherwise: `xorab` is `^ab`, and `&&xor` a
+    ALIASES are read only if the text is no formula without them: `xorab` is `^ab`, and `&&xor` a
     conjunction of x, o and r.
     """
     tokens = split(text)
@@ -298,7 +299,8 @@ def read_tokens(text: Text, language: Language, propositions: Names = None) -> S
 
 def is_formula(tokens: Sequence[str], language: Language, propositions: Names) -> bool:
     """Whether tokens are exactly one formula of the language, neither too large nor too deep."""
-    missing, change = 1, _CHANGE.get
+    missing = 1
+    change = _CHANGE.get
     for token in tokens:
         if not missing:
             return False
@@ -314,18 +316,18 @@ def is_formula(tokens: Sequence[str], language: Language, propositions: Names) -
 def fault(
     text: str, start: int, stop: int, language: Language, propositions: Names
 ) -> FormulaError:
-    """What is wrong with a part of a text that is no formula, read from left to right."""
-    wanted = [""]  # for each formula that has to come: the operator that it is for
+    """The first error, from left to right, in a part of a text that is not a formula."""
+    operators = [""]  # for each missing formula, the operator that needs it
     for token, position in positions(text, start, stop):
-        if not wanted:
+        if not operators:
             return FormulaError(text, position, quoted(token), "the end: the formula is complete")
-        operand = wanted.pop()
+        operand = operators.pop()
         is_known = is_name(token) if propositions is None else token in propositions
         if token not in language.by_token and not is_known:
             names = "a small letter" if propositions is None else f"one of {' '.join(propositions)}"
             kinds = f"an operator ({' '.join(language.by_token)}) or a proposition ({names})"
             return FormulaError(text, position, quoted(token), f"a formula{operand}: {kinds}")
-        wanted += [f" for {token!r} at position {position}"] * ARITY.get(token, 0)
-    if wanted:
-        return FormulaError(text, stop, quoted(text[stop : stop + 1]), f"a formula{wanted[-1]}")
+        operators += [f" for {token!r} at position {position}"] * ARITY.get(token, 0)
+    if operators:
+        return FormulaError(text, stop, quoted(text[stop : stop + 1]), f"a formula{operators[-1]}")
     return FormulaError(text, start, "a larger formula", LIMITS)

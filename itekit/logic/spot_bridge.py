@@ -142,7 +142,8 @@ def _in_fixed_order(automaton: spot.twa_graph) -> spot.twa_graph:
     """
     if not (automaton.prop_weak().is_true() and automaton.prop_universal().is_true()):
         return automaton
-    bdd_dict, start = automaton.get_dict(), automaton.get_init_state_number()
+    bdd_dict = automaton.get_dict()
+    start = automaton.get_init_state_number()
     ordered = spot.make_twa_graph(bdd_dict)
     ordered.copy_ap_of(automaton)
     ordered.copy_acceptance_of(automaton)

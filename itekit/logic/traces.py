@@ -80,16 +80,16 @@ def trace_equal(first: Trace, second: Trace) -> bool:
 
 
 def sorted_operands(formula: Formula) -> tuple:
-    """One value for all formulas that differ in the order of commutative operands only.
+    """A key that is equal for formulas that differ only in the order of commutative operands.
 
-    The operands of `&`, `|`, `=` and `^` are sorted; nested `&` and nested `|` are first laid flat,
-    so that `&a&bc` and `&&cba` get one value too. Nothing else is the same: `&aa` is not `a`.
+    The operands of `&`, `|`, `=` and `^` are sorted; nested `&` and nested `|` are first flattened,
+    so that `&a&bc` and `&&cba` have one key too. Nothing else is simplified: `&aa` is not `a`.
     """
 
     def node(token: str, *parts: tuple) -> tuple:
         if token in "&|":
             flat = [part[1:] if part[0] == token else (part,) for part in parts]
-            parts = [part for some in flat for part in some]
+            parts = [part for operands in flat for part in operands]
         return (token, *(sorted(parts) if token in "&|=^" else parts))
 
     return fold(formula.tokens(), node)
@@ -105,19 +105,18 @@ def parse_trace(text: Text) -> Trace:
 def read_trace(text: Text, *, propositions: Names = None) -> Steps:
     """The steps of a trace as tokens, checked (FormulaError); no tree is built."""
     text = text if isinstance(text, str) else join(text)
-    texts, start = cut(text)
+    texts, start = split_steps(text)
     steps = list(map(str.split, texts)) if " " in text else texts
     for number, step in enumerate(steps):
         if not is_formula(step, STEPS, propositions):
-            raise fault(text, *span(text, texts, start, number), STEPS, propositions)
+            raise fault(text, *step_span(text, texts, start, number), STEPS, propositions)
     return steps, start
 
 
-def cut(text: str, word: str = "") -> tuple[list[str], int]:
+def split_steps(text: str, word: str = "") -> tuple[list[str], int]:
     """The texts of a trace's steps, and how many of them come before the cycle.
 
-    `word` is what may stand before the brace that opens the cycle. FormulaError if `;` `{` `}` do
-    not stand as in a trace.
+    `word` may precede the brace that opens the cycle. FormulaError if `;` `{` `}` are misplaced.
     """
     head, opening, rest = text.partition("{")
     cycle, closing, after = rest.partition("}")
@@ -129,13 +128,13 @@ def cut(text: str, word: str = "") -> tuple[list[str], int]:
     if not closing:
         raise FormulaError(text, len(text), "the end", "'}', the end of the cycle")
     if after := after.lstrip():
-        found = quoted(after[0])
-        raise FormulaError(text, len(text) - len(after), found, "the end: the trace is complete")
+        rest = quoted(after[0])
+        raise FormulaError(text, len(text) - len(after), rest, "the end: the trace is complete")
     return steps + cycle.split(";"), len(steps)
 
 
-def span(text: str, steps: list[str], start: int, number: int) -> tuple[int, int]:
-    """Where a step that `cut` found stands in the text."""
+def step_span(text: str, steps: list[str], start: int, number: int) -> tuple[int, int]:
+    """Start and end in the text of a step from `split_steps`."""
     place, first = (text.index("{") + 1, start) if number >= start else (0, 0)
     place += sum(len(step) + 1 for step in steps[first:number])
     return place, place + len(steps[number])

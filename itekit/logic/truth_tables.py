@@ -85,7 +85,8 @@ def sorted_assignment(values: Mapping[str, bool]) -> Assignment:
 def parse_assignment(text: Text, *, propositions: Names = None) -> Assignment:
     """The assignment that the text stands for; FormulaError for what is none."""
     text = join(text)
-    tokens, values = positions(text, 0, len(text)), {}
+    tokens = positions(text, 0, len(text))
+    values = {}
     for number in range(0, len(tokens), 2):
         name, position = tokens[number]
         if name in values:
@@ -152,12 +153,12 @@ def prime_implicant(tokens: Sequence[str], names: Sequence[str]) -> dict[str, bo
         return None
     model = (truth & -truth).bit_length() - 1
     cube = 1 << model  # the assignments that agree with the literals that are left
-    kept = {}
+    literals = {}
     for place, name in enumerate(reversed(names)):
         value = model >> place & 1
         wider = cube | (cube >> (1 << place) if value else cube << (1 << place))
         if wider & truth == wider:
             cube = wider
         else:
-            kept[name] = bool(value)
-    return kept
+            literals[name] = bool(value)
+    return literals

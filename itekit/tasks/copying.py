@@ -227,7 +227,8 @@ class Copying(Task):
         A few validation strings for each number of characters that the network can read; the
         length itself if it can read none of them.
         """
-        length, known = self.grid.axis[-1], sum(solver.vocabulary.class_sizes)
+        length = self.grid.axis[-1]
+        known = sum(solver.vocabulary.class_sizes)
         uniques = [u for u in self.grid.axis if u <= known]
         if not uniques:
             return {"validation_edit_distance": float(length)}
@@ -238,7 +239,8 @@ class Copying(Task):
 
     def distances(self, solver, part: str = "grid") -> np.ndarray:
         """Edit distances of a solver's copies: float [G, L, samples], NaN in impossible cells."""
-        axis, texts = self.grid.axis, [text for text, _ in self.pairs(part)]
+        axis = self.grid.axis
+        texts = [text for text, _ in self.pairs(part)]
         distances = edit_distances(solver.answers(texts, skip=True), texts)
         table = np.full((len(axis), len(axis), self.grid.samples), np.nan)
         cells = self.grid.cells()

@@ -72,7 +72,8 @@ class Problems:
 
     def batch(self, rows: np.ndarray) -> Arrays:
         """The problems of some rows, cut to the longest of them."""
-        S, T = self.source_lengths[rows].max(), self.target_lengths[rows].max()
+        S = self.source_lengths[rows].max()
+        T = self.target_lengths[rows].max()
         return self.sources[rows, :S].astype(np.int64), self.targets[rows, :T].astype(np.int64)
 
     def by_length(self, size: int) -> list[Arrays]:

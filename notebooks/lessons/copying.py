@@ -21,8 +21,8 @@ SCRIPT = Path(__file__).with_name("copy_network.js")
 DRAWS = 10
 NETWORKS = "plain", "randomized-positions"
 PAGE = """<div class="copies" id="{name}">{no_panel}</div>
-<p><small>These are the whole networks, {count:,} numbers, at work in your browser (<code>
-notebooks/lessons/copy_network.js</code>; in Python: <code>itekit/model.py</code>).</small></p>
+<p><small>These are the whole networks, {count:,} numbers, at work in your browser:
+<code>notebooks/lessons/copy_network.js</code>, in Python <code>itekit/model.py</code>.</small></p>
 <script>(() => {{
 {script}
 panel(document.getElementById("{name}"), {networks}, {text});

@@ -21,7 +21,7 @@ import torch
 
 from itekit.evaluation import Evaluation
 from itekit.experiments import Experiment, from_json
-from itekit.files import locked, read_json, resolve_scale, write_json
+from itekit.files import locked, read_json, resolve_scale, stored, write_json
 from itekit.names import experiment, inside, run_name
 from itekit.network import Network
 from itekit.random_vectors import METHODS
@@ -115,7 +115,7 @@ def load_search(scale: str | None = None) -> list[dict]:
     ValueError: a damaged file, or a record that was made with other settings than today's.
     """
     scale = resolve_scale(scale)
-    path = RESULTS / f"{NAME}-{scale}.json"
+    path = stored(RESULTS / f"{NAME}-{scale}.json")
     records = read_json(path, list) if path.exists() else []
     for record in records:
         if from_json(record["experiment"]) != (setting := Setting.of(record)).experiment(scale):

@@ -110,6 +110,7 @@ class Exercise:
             in words, or None. Without it, an answer has to be the reference's.
         mistakes: {function: hint}: the hint is given to a learner whose answers to all cases are
             those of this function. Each has to be wrong.
+        seconds: for one case; 0: SECONDS.
         signs: {predicate: hint}: the hint is given if predicate(answer, expected, *arguments) holds
             for the case that is shown. The first that fits is shown, mistakes before signs.
     """
@@ -120,6 +121,11 @@ class Exercise:
     judge: Callable | None = None
     mistakes: Mapping[Callable, str] = field(default_factory=dict)
     signs: Mapping[Callable, str] = field(default_factory=dict)
+    seconds: float = 0
+
+    def run(self, function: Callable, *case):
+        """What a function answers to a case."""
+        return function(*case)
 
     def __call__(self, function: Callable, seed: int | None = None, must: bool = False) -> None:
         """Check a function and print what was found.
@@ -145,8 +151,8 @@ class Exercise:
             return  # an exercise of no lesson
         lesson, known = path.rpartition(".")[2], read_json(SOLVED, dict) if SOLVED.exists() else {}
         solved = known.setdefault(lesson, [])
-        if report.solved and self.name not in solved:
-            solved.append(self.name)
+        if report.solved != (self.name in solved):
+            (solved.append if report.solved else solved.remove)(self.name)
             write_json(SOLVED, known)
         if solved:
             print(f"  {lesson}:", *(f"{'■' if name in solved else '□'} {name}" for name in names))
@@ -172,7 +178,8 @@ class Exercise:
             return Report("not solved yet", f"○ {self.name}: not solved yet. {again}")
         wrong = [one for one in attempts if one.problem]
         if not wrong:
-            return Report("solved", f"✓ {self.name}: right on all {len(attempts)} cases.")
+            every = f"all {len(attempts)} cases" if len(attempts) > 1 else "the case that was tried"
+            return Report("solved", f"✓ {self.name}: right on {every}.")
         shown = min(wrong, key=lambda one: len(str(plain(one.arguments))))
         count = f"{len(wrong)} of {len(attempts)} cases"
         lines = [f"✗ {self.name}: wrong on {count}. The smallest of them:", ""]
@@ -184,20 +191,24 @@ class Exercise:
 
     def _attempt(self, function: Callable, case: tuple) -> Attempt:
         """Call the function on copies of the arguments; judge what it gives."""
-        attempt = Attempt(case, plain(self.reference(*copy.deepcopy(case))))
+        right = None if self.judge else plain(self.run(self.reference, *copy.deepcopy(case)))
+        attempt = Attempt(case, right)
         given, printed = copy.deepcopy(case), io.StringIO()
         try:
-            with contextlib.redirect_stdout(printed), time_limit(SECONDS):
-                attempt.answer = plain(function(*given))
+            with contextlib.redirect_stdout(printed), time_limit(self.seconds or SECONDS):
+                attempt.answer = plain(self.run(function, *given))
         except Exception as error:
             attempt.error, attempt.problem = error, f"{type(error).__name__}: {error}"
         else:
-            attempt.problem = self._problem(attempt, given)
+            # What a learner emptied is whole again; what became of other objects, a judge may ask.
+            again = zip(given, copy.deepcopy(case), strict=True)
+            judged = (own if isinstance(own, (list, dict, set)) else mine for mine, own in again)
+            attempt.problem = self._problem(attempt, tuple(judged))
         attempt.printed = printed.getvalue().strip()
         return attempt
 
     def _problem(self, attempt: Attempt, given: tuple) -> str:
-        if attempt.nothing and attempt.expected is not None:
+        if attempt.nothing and (self.judge or attempt.expected is not None):
             return NO_VALUE
         try:
             if self.judge:
@@ -217,7 +228,11 @@ class Exercise:
             rows.append(("error", shown.problem + place))
         else:
             rows.append(("yours", show(shown.answer)))
-        rows.append(("possible" if self.judge else "expected", show(shown.expected)))
+        if self.judge:
+            right = self.run(self.reference, *copy.deepcopy(shown.arguments))
+            rows.append(("possible", show(right)))
+        else:
+            rows.append(("expected", show(shown.expected)))
         if not shown.error and shown.problem != DIFFERENT:
             rows.append(("wrong", shown.problem))
         if shown.printed:
@@ -229,8 +244,8 @@ class Exercise:
             return ""
         for wrong, text in self.mistakes.items():
             with contextlib.suppress(Exception):  # the mistake may have no answer to a case
-                said = ((one.answer, wrong(*copy.deepcopy(one.arguments))) for one in attempts)
-                if all(alike(mine, plain(theirs)) for mine, theirs in said):
+                tried = ((one.answer, copy.deepcopy(one.arguments)) for one in attempts)
+                if all(alike(mine, plain(self.run(wrong, *case))) for mine, case in tried):
                     return text
         for sign, text in self.signs.items():
             with contextlib.suppress(Exception):  # an answer of another form than expected

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from IPython.display import HTML, display
 from plotly.subplots import make_subplots
 
 from lessons.plots.show import (
@@ -31,6 +32,16 @@ from lessons.plots.show import (
     subplots,
 )
 from lessons.plots.trees import SHADES
+
+FOLD = """<style>
+.jp-OutputArea:has(.fold:not([open])) > .jp-OutputArea-child:not(:has(.fold)),
+.cell_output:has(.fold:not([open])) > :not(:has(.fold)) { display: none }
+</style><details class="fold"><summary>What comes out: click to see it</summary></details>"""
+
+
+def fold() -> None:
+    """Fold what the rest of a cell shows, after a run too: a click on this line opens it."""
+    display(HTML(FOLD))
 
 
 def slider(steps: Sequence[Mapping], name: str, below: int, first: int = 0) -> dict:

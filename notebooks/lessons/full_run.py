@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 import torch
-from IPython.display import Markdown
+from IPython.display import Markdown, display
 
 from itekit import results
 from itekit.datasets.generate import make_missing
@@ -23,6 +23,7 @@ PAUSE = 5.0  # seconds between looks whether another process has trained a netwo
 SHOWN = 6  # right and wrong answers, of so many problems:
 ASKED = 100
 REDRAWN = ("redraw", "patterns")
+NAMES_OF_TRAINING = 5  # APs in the paper, within which it measures alpha-covariance
 
 
 MEASURED = {  # notebook: the results that it keeps
@@ -43,6 +44,12 @@ def results_of(run) -> set[str]:
     do = settings.get("do", ["evaluate"])
     scaled = f"-scale{settings['logit_scale']}" if "logit_scale" in settings else ""
     return {result_name(run.experiment) + f"-{part}{scaled}" * (part in REDRAWN) for part in do}
+
+
+def describe(experiment) -> None:
+    """Print which run it is, and what is not as its name says."""
+    about = f"{experiment.name}, {experiment.scale} size, seed {experiment.seed}"
+    print(about, *changes(experiment).values(), sep=", ")
 
 
 def device_of(name: str | None) -> str:
@@ -67,8 +74,8 @@ def train(experiment, device: str | None = None) -> Network:
     folder = RUNS / run_name(experiment)
     while True:
         try:
-            run = results.trainer(experiment, folder, device_of(device))
-            return run.run(progress=False)
+            trainer = results.trainer(experiment, folder, device_of(device))
+            return trainer.run(progress=False, on_record=print_record)
         except BlockingIOError as error:
             print(f"{error}; waiting for it", flush=True)
             time.sleep(PAUSE)
@@ -124,19 +131,38 @@ def redraw(network: Network, part: str, tries: int, logit_scale: float | None = 
     print(f"result    {path}")
 
 
-def beside_paper(result: dict) -> Markdown:
-    """Each figure that the paper has of this experiment, and ours."""
-    name, rows = result["name"], []
+def figure_of(result: dict, column: str) -> float | None:
+    """A figure of a result by the paper's column; None where it is about other names than its."""
+    measured = result["result"]
+    if column == "mean edit distance":
+        return our_value(result)
+    if column == "training-minutes":
+        return result["trained"]["seconds"] / 60
+    if not column.startswith("alpha-covariance-"):
+        rate = our_rate(result, {"test-correct": "correct"}.get(column, column))
+        return None if rate is None else 100 * rate
+    count, _, names = column.removeprefix("alpha-covariance-").partition("-of-")
+    kinds = ("alpha_covariance_training", "alpha_covariance")[: 2 if names else 1]
+    for part in (measured[kind] for kind in kinds):
+        if part and part["vocabulary"] == int(names or NAMES_OF_TRAINING):
+            value = part["by_propositions"].get(count)
+            return value and 100 * value["mean"]
+    return None
+
+
+def show_beside_paper(result: dict) -> None:
+    """Show each figure that the paper has of this experiment, and ours; a dash: of other names."""
+    rows, name = [], result["name"]
     for key, figure in paper_figures().items():
-        column = key.removeprefix(f"{name}/")
-        if key == name:
-            rows.append([figure["unit"], f"{our_value(result):.2f}", str(figure["value"])])
-        elif column != key and (rate := our_rate(result, column)) is not None:
-            rows.append([column, f"{100 * rate:.2f}", f"{figure['value']:g}"])
-    return Markdown(markdown_table(("figure", "ours", "the paper's"), rows))
+        column = "mean edit distance" if key == name else key.removeprefix(f"{name}/")
+        if column != key:
+            ours = figure_of(result, column)
+            text = "–" if ours is None else f"{ours:.2f}"
+            rows.append([column, text, f"{figure['value']:g}"])
+    display(Markdown(markdown_table(("figure", "ours", "the paper's"), rows)))
 
 
-def heatmap(result: dict) -> None:
+def show_heatmap(result: dict) -> None:
     """Show the heatmap of a result, as the paper draws it."""
     if "generalization" in result["result"]:
         lesson_10.heatmaps({result["name"]: result}, f"{result['name']}: right answers")
@@ -157,6 +183,7 @@ def answers_table(network: Network) -> Markdown:
     for (problem, label), beams in zip(pairs, answers, strict=True):
         answer = beams[0] if beams else ""
         verdict = network.experiment.task.check(problem, answer, label)
-        rows[verdict in SOLVED].append([f"`{problem}`", f"`{answer}`", verdict, f"`{label}`"])
-    head = ("problem", "answer", "verdict", "label")
+        texts = (f"`{text}`" if text else "–" for text in (problem, answer, label))
+        rows[verdict in SOLVED].append([*texts, verdict])
+    head = ("problem", "answer", "label", "verdict")
     return Markdown(markdown_table(head, rows[True][:SHOWN] + rows[False][:SHOWN]))

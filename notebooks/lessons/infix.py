@@ -22,7 +22,7 @@ from itekit.logic.formulas import (
     proposition,
     quoted,
 )
-from itekit.logic.traces import Trace, cut, parse_trace, span
+from itekit.logic.traces import Trace, parse_trace, split_steps, step_span
 
 TOKENS = {"(": "(", ")": ")"} | {  # infix spelling -> prefix token
     spelling: operator.token
@@ -124,8 +124,8 @@ def to_infix(formula: Formula, *, unicode: bool = False) -> str:
 
 def parse_infix_trace(text: str) -> Trace:
     """The trace that infix text stands for (FormulaError if none); `cycle` may be left out."""
-    texts, start = cut(text, "cycle")
-    steps = tuple(_read(text, *span(text, texts, start, i), STEPS) for i in range(len(texts)))
+    texts, start = split_steps(text, "cycle")
+    steps = tuple(_read(text, *step_span(text, texts, start, i), STEPS) for i in range(len(texts)))
     return Trace(steps[:start], steps[start:])
 
 

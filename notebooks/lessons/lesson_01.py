@@ -59,17 +59,21 @@ def owners_figure(terms: Mapping[str, tuple]) -> go.Figure:
 
 def answers_figure(made: Mapping[str, tuple], shown: int, letters: str) -> go.Figure:
     """{"rows": (U, W)} as probabilities of answers, with a frame around the letters shown."""
+    right = []
     figure, places = subplots(list(made), len(made), shared_yaxes=True)
     names, end = list(letters), shown - 0.5
     for (U, W), place in zip(made.values(), places, strict=True):
         chances = (U @ W @ U.T).softmax(dim=1).detach().numpy().round(3)
+        right.append(int((chances.argmax(axis=1) == range(len(letters))).sum()))
         figure.add_heatmap(z=chances, x=names, y=names, coloraxis="coloraxis", **place)
         figure.add_shape(type="rect", x0=-0.5, x1=end, y0=-0.5, y1=end, line=WHITE, **place)
     figure.update_xaxes(title_text="letter answered", showgrid=False)
     figure.update_yaxes(autorange="reversed", showgrid=False)
     figure.update_yaxes(title_text="letter asked", col=1)
     colours = {"colorscale": AMOUNTS, "cmin": 0, "cmax": 1, "colorbar": colour_bar("probability")}
-    return style(figure, width=820, height=320, coloraxis=colours)
+    counts = (f"{name}: {n} of {len(letters)}" for name, n in zip(made, right, strict=True))
+    alt = {"alt": f"Letters whose most probable answer is right. {'; '.join(counts)}"}
+    return style(figure, width=820, height=320, coloraxis=colours, meta=alt)
 
 
 def de_bruijn(term, binders: tuple[str, ...] = ()):

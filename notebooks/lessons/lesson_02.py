@@ -39,18 +39,23 @@ def plane_figure(names: Sequence[str], seed: int) -> go.Figure:
 
 def cosines_figure(dimensions: Sequence[int], seed: int) -> go.Figure:
     """The cosines between vectors of 26 letters, drawn from N(0, 1) in so many dimensions."""
+    sizes = {}
     titles = ["1 dimension" if d == 1 else f"{d} dimensions" for d in dimensions]
     figure, places = subplots(titles, len(dimensions), shared_yaxes=True)
     for d, place in zip(dimensions, places, strict=True):
         rows = random_vectors("normal", 26, d, torch.Generator().manual_seed(seed))
         rows = torch.nn.functional.normalize(rows)
+        sizes[d] = (rows @ rows.T)[*torch.triu_indices(26, 26, 1)].abs().mean()
         heat = {"z": (rows @ rows.T).numpy().round(2), "x": LETTERS, "y": LETTERS}
         figure.add_heatmap(**heat, coloraxis="coloraxis", **place)
     figure.update_xaxes(**PLAIN, showticklabels=False, title_text="letters a to z")
     figure.update_yaxes(**PLAIN, showticklabels=False, autorange="reversed")
     figure.update_yaxes(title_text="letters a to z", col=1)
     scale = colours(SIGNED, -1, 1, colour_bar("cosine", side="top"))
-    return style(figure, width=110 + 240 * len(dimensions), height=320, coloraxis=scale)
+    means = ", ".join(f"{size:.2f} in {d}" for d, size in sizes.items())
+    alt = {"alt": f"Mean size of the cosines of two letters, by dimensions: {means}"}
+    size = {"width": 110 + 240 * len(dimensions), "height": 320}
+    return style(figure, **size, coloraxis=scale, meta=alt)
 
 
 def _base_three(vector):

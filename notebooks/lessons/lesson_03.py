@@ -8,14 +8,14 @@ import ipywidgets as widgets
 import numpy as np
 import plotly.graph_objects as go
 import torch
-from torch.nn.functional import cosine_similarity, cross_entropy, normalize
+from torch.nn.functional import cosine_similarity, cross_entropy, normalize, pad
 
 from itekit.data import Batch
 from itekit.decoding import Solver
 from itekit.losses import AdaCos
 from itekit.names import experiment
 from itekit.network import Network
-from itekit.random_vectors import seeded
+from itekit.random_vectors import random_vectors, seeded
 from itekit.tasks.copying import strings_with_unique
 from itekit.training import adamw, learning_rate
 from lessons.copies import copies
@@ -156,6 +156,18 @@ def as_it_is(x):
     return x
 
 
+check_letter_cosine = Exercise(
+    "letter_cosine",
+    lambda b, c: (1 + cosine_similarity(b, c, dim=0)) / 2,
+    many(30, lambda rng: tuple(random_tensor(rng, 2, rng.randint(2, 5)))),
+)
+check_letter_cosine.mistakes = {
+    lambda b, c: cosine_similarity(b, c, dim=0): "that is the cosine of the random parts. Half of "
+    "each row's squared length is the shared part, which is the same in both.",
+    lambda b, c: (1 + b @ c) / 2: "f_bn divides the random parts by their lengths first.",
+}
+
+
 def matrix(L, alphas, betas, parts=normalize, whole=normalize):
     """U of several classes; what is done to the parts of a row, and to the whole row."""
     zeros = torch.zeros(len(L), betas[0].shape[1])
@@ -183,15 +195,30 @@ check_matrix.mistakes = {
 }
 
 
-check_letter_cosine = Exercise(
-    "letter_cosine",
-    lambda b, c: (1 + cosine_similarity(b, c, dim=0)) / 2,
-    many(30, lambda rng: tuple(random_tensor(rng, 2, rng.randint(2, 5)))),
-)
-check_letter_cosine.mistakes = {
-    lambda b, c: cosine_similarity(b, c, dim=0): "that is the cosine of the random parts. Half of "
-    "each row's squared length is the shared part, which is the same in both.",
-    lambda b, c: (1 + b @ c) / 2: "f_bn divides the random parts by their lengths first.",
+def _settled(c, theta, classes, largest=100.0, beyond=False, most=math.pi / 4):
+    """The scale; `beyond`: no cap where others are closer than the target."""
+    cosine = math.cos(min(theta, most))
+    if c < cosine or beyond:
+        return min(largest, math.log(classes - 1) / (cosine - c))
+    return 100.0
+
+
+def _means(rng):
+    c, theta = round(rng.uniform(-0.5, 0.95), 2), round(rng.uniform(0, 1.5), 2)
+    return c, theta, rng.choice((3, 8, 33, 1000))
+
+
+check_settled_scale = Exercise("settled_scale", _settled, many(40, _means, (0.0, 0.0, 8)))
+check_settled_scale.mistakes = {
+    lambda c, theta, C: _settled(0, theta, C, math.inf): "that is one step with c = 0. B holds s "
+    "itself: B = (C - 1) exp(s c). Put that in and solve for s.",
+    lambda *a: _settled(*a, math.inf, beyond=True): "where the others are closer than the target "
+    "the scale grows without end: the cap of 100 stops it.",
+    lambda *a: _settled(*a, most=math.inf): "the angle is counted as π/4 at most.",
+}
+check_settled_scale.signs = {
+    lambda answer, expected, c, theta, C: theta > math.pi / 4: "here theta is beyond π/4. The "
+    "update counts it as π/4: min(theta, π/4).",
 }
 
 
@@ -246,28 +273,104 @@ check_adacos_loss.signs = {
 }
 
 
-def _settled(c, theta, classes, largest=100.0, beyond=False, most=math.pi / 4):
-    """The scale; `beyond`: no cap where others are closer than the target."""
-    cosine = math.cos(min(theta, most))
-    if c < cosine or beyond:
-        return min(largest, math.log(classes - 1) / (cosine - c))
-    return 100.0
+STEPS, LENGTH, D_BETA, LETTERS = 200, 8, 16, 26  # of the exercise that trains
 
 
-def _means(rng):
-    c, theta = round(rng.uniform(-0.5, 0.95), 2), round(rng.uniform(0, 1.5), 2)
-    return c, theta, rng.choice((3, 8, 33, 1000))
+class Toy(torch.nn.Module):
+    """A small transformer for strings of 8 letters, with all that is learned, but no U."""
+
+    def __init__(self, seed: int, d: int = 64):
+        super().__init__()
+        self.generator = seeded(seed)
+        torch.manual_seed(seed)
+        self.L = torch.nn.Parameter(torch.randn(3, d - D_BETA))
+        self.alpha = torch.nn.Parameter(torch.randn(1, d - D_BETA))
+        self.places = torch.nn.Parameter(torch.randn(LENGTH, d))
+        self.body = torch.nn.Transformer(d, 4, 1, 1, 2 * d, dropout=0.0, batch_first=True)
+        self.mask, self.adacos = self.body.generate_square_subsequent_mask(LENGTH), AdaCos(8)
+        self.optimizer = torch.optim.AdamW(self.parameters(), 3e-3)
+
+    def beta(self, count: int) -> torch.Tensor:
+        """Random parts for so many letters, [count, 16]."""
+        return random_vectors("hypercube_vertices", count, D_BETA, self.generator)
+
+    def strings(self, count: int, first: int = 3, last: int = 7) -> torch.Tensor:
+        """Strings over the tokens from first to last, [count, 8]; 3 to 7 are the letters a to e."""
+        return torch.randint(first, last + 1, (count, LENGTH), generator=self.generator)
+
+    def features(self, U, strings, answer) -> torch.Tensor:
+        """What the last layer says of each place of the answer, from the tokens before it."""
+        scaled, inputs = U.shape[1] ** 0.5 * U, pad(answer[:, :-1], (1, 0), value=2)
+        read, write = scaled[strings] + self.places, scaled[inputs] + self.places
+        return self.body(read, write, tgt_mask=self.mask)
+
+    @torch.no_grad()
+    def right(self, first: int, last: int) -> float:
+        """The share of letters that are copied right, in 100 strings over some of 26 letters."""
+        U = _matrix(self, self.beta(LETTERS))
+        strings = self.strings(100, first, last)
+        copied = torch.zeros_like(strings)
+        for place in range(LENGTH):
+            cosines = normalize(self.features(U, strings, copied), dim=-1) @ U.T
+            copied[:, place] = cosines[:, place].argmax(dim=-1)
+        return (copied == strings).float().mean().item()
+
+    def __repr__(self) -> str:
+        return "toy"
 
 
-check_settled_scale = Exercise("settled_scale", _settled, many(40, _means, (0.0, 0.0, 8)))
-check_settled_scale.mistakes = {
-    lambda c, theta, C: _settled(0, theta, C, math.inf): "that is one step with c = 0. B holds s "
-    "itself: B = (C - 1) exp(s c). Put that in and solve for s.",
-    lambda *a: _settled(*a, math.inf, beyond=True): "where the others are closer than the target "
-    "the scale grows without end: the cap of 100 stops it.",
-    lambda *a: _settled(*a, most=math.inf): "the angle is counted as π/4 at most.",
-}
-check_settled_scale.signs = {
-    lambda answer, expected, c, theta, C: theta > math.pi / 4: "here theta is beyond π/4. The "
-    "update counts it as π/4: min(theta, π/4).",
+class Training(Exercise):
+    """An exercise in which the learner writes one step of a training, which is done STEPS times."""
+
+    def run(self, function, toy):
+        losses, before = [], toy.alpha.detach().clone()
+        for _ in range(STEPS):
+            losses.append(function(toy, toy.strings(32)))
+            if not isinstance(losses[-1], torch.Tensor) or (before == toy.alpha).all():
+                return losses[-1]  # nothing is learned from the first step
+        return [round(loss.item(), 3) for loss in losses[:: STEPS // 4]]
+
+
+def _matrix(toy, beta):
+    return matrix(toy.L, [toy.alpha[0]], [beta])
+
+
+def _step(toy, strings, beta=None):
+    U = _matrix(toy, toy.beta(5) if beta is None else beta)
+    cosines = normalize(toy.features(U, strings, strings), dim=-1) @ U.T
+    loss = toy.adacos(cosines.flatten(0, 1), strings.flatten())
+    loss.backward()
+    toy.optimizer.step()
+    toy.optimizer.zero_grad()
+    return loss
+
+
+def _step_with_kept_beta(toy, strings):
+    toy.kept = toy.kept if hasattr(toy, "kept") else toy.beta(5)
+    return _step(toy, strings, toy.kept)
+
+
+def _step_without_update(toy, strings):
+    step, toy.optimizer.step = toy.optimizer.step, lambda: None
+    loss = _step(toy, strings)
+    toy.optimizer.step = step
+    return loss
+
+
+def _judge_step(answer, toy):
+    if not isinstance(answer, list):
+        return "α is as before: expected the loss, a tensor, after loss.backward() and a step"
+    if (unseen := toy.right(8, 28)) < 0.95:
+        seen = f"{toy.right(3, 7):.0%} of a to e"
+        return f"{unseen:.0%} of the letters f to z are copied right, and {seen}"
+    return None
+
+
+check_step = Training(
+    "step", _step, lambda rng: [(Toy(rng.randrange(100)),)], judge=_judge_step, seconds=60
+)
+check_step.mistakes = {
+    _step_without_update: "the weights stay as they are: optimizer.step() is missing.",
+    _step_with_kept_beta: "the random parts are drawn once and kept, so the network learns them by "
+    "heart. Draw new ones in each step.",
 }

@@ -65,25 +65,31 @@ def chance_figure(
     return style(figure, **size, sliders=[slider(steps, "runs: ", 50)])
 
 
-def _two_lists(rng):
-    n = rng.randint(3, 6)
-    x, y = ([round(rng.expovariate(0.2), 1) for _ in range(n)] for _ in range(2))
-    if rng.random() < 0.5:
-        y[0] = y[1]  # a tie
-    return (x, y) if len(set(y)) > 1 < len(set(x)) else None
+def _size(method, d):
+    return sampling_set_size(method, d) or math.inf
 
 
-check_rank_correlation = Exercise(
-    "rank_correlation", lambda x, y: spearmanr(x, y).statistic, many(30, _two_lists)
+def _sets(rng):
+    settings = [(m, d) for m in METHODS for d in rng.sample(range(2, 9), 2)]
+    edges = [n + k for s in settings if (n := sampling_set_size(*s)) for k in (0, 1)]
+    return rng.sample(settings, 3), rng.choice(edges)
+
+
+LACKS_ZERO = [("neighboring_points", 3), ("normal", 2), ("hypercube_vertices", 5)], 27
+
+
+check_usable = Exercise(
+    "usable",
+    lambda settings, m: [s for s in settings if _size(*s) >= m],
+    many(30, _sets, LACKS_ZERO),
 )
-check_rank_correlation.mistakes = {
-    lambda x, y: pearsonr(x, y)[0]: "that is the correlation of the values, not of their ranks.",
-    lambda *xy: pearsonr(*map(np.argsort, xy))[0]: "argsort says which value comes first, second, "
-    "...; a rank says at which place a value stands: the inverse of it.",
-    lambda *xy: pearsonr(*(np.argsort(np.argsort(one)) for one in xy))[0]: "equal values have to "
-    "share one rank, the mean of their places; here the order of the list decides.",
-    lambda x, y: 1 - 6 * ((rankdata(x) - rankdata(y)) ** 2).sum() / (len(x) ** 3 - len(x)): "the "
-    "formula with squared differences holds only where no values are equal (see part 4).",
+check_usable.mistakes = {
+    lambda settings, m: [s for s in settings if (sampling_set_size(*s) or 0) >= m]: "normally "
+    "distributed vectors come from a continuous set, which is never too small.",
+    lambda settings, m: [s for s in settings if _size(*s) + (s[0][:3] == "nei") >= m]: "the zero "
+    "vector is counted: d dimensions hold 3^d - 1 neighboring points.",
+    lambda settings, m: [s for s in settings if _size(*s) > m]: "a set with exactly as many "
+    "vectors as there are characters is large enough.",
 }
 
 
@@ -147,29 +153,23 @@ check_paired_change.mistakes = {
 }
 
 
-def _size(method, d):
-    return sampling_set_size(method, d) or math.inf
+def _two_lists(rng):
+    n = rng.randint(3, 6)
+    x, y = ([round(rng.expovariate(0.2), 1) for _ in range(n)] for _ in range(2))
+    if rng.random() < 0.5:
+        y[0] = y[1]  # a tie
+    return (x, y) if len(set(y)) > 1 < len(set(x)) else None
 
 
-def _sets(rng):
-    settings = [(m, d) for m in METHODS for d in rng.sample(range(2, 9), 2)]
-    edges = [n + k for s in settings if (n := sampling_set_size(*s)) for k in (0, 1)]
-    return rng.sample(settings, 3), rng.choice(edges)
-
-
-LACKS_ZERO = [("neighboring_points", 3), ("normal", 2), ("hypercube_vertices", 5)], 27
-
-
-check_usable = Exercise(
-    "usable",
-    lambda settings, m: [s for s in settings if _size(*s) >= m],
-    many(30, _sets, LACKS_ZERO),
+check_rank_correlation = Exercise(
+    "rank_correlation", lambda x, y: spearmanr(x, y).statistic, many(30, _two_lists)
 )
-check_usable.mistakes = {
-    lambda settings, m: [s for s in settings if (sampling_set_size(*s) or 0) >= m]: "normally "
-    "distributed vectors come from a continuous set, which is never too small.",
-    lambda settings, m: [s for s in settings if _size(*s) + (s[0][:3] == "nei") >= m]: "the zero "
-    "vector is counted: d dimensions hold 3^d - 1 neighboring points.",
-    lambda settings, m: [s for s in settings if _size(*s) > m]: "a set with exactly as many "
-    "vectors as there are characters is large enough.",
+check_rank_correlation.mistakes = {
+    lambda x, y: pearsonr(x, y)[0]: "that is the correlation of the values, not of their ranks.",
+    lambda *xy: pearsonr(*map(np.argsort, xy))[0]: "argsort says which value comes first, second, "
+    "...; a rank says at which place a value stands: the inverse of it.",
+    lambda *xy: pearsonr(*(np.argsort(np.argsort(one)) for one in xy))[0]: "equal values have to "
+    "share one rank, the mean of their places; here the order of the list decides.",
+    lambda x, y: 1 - 6 * ((rankdata(x) - rankdata(y)) ** 2).sum() / (len(x) ** 3 - len(x)): "the "
+    "formula with squared differences holds only where no values are equal (see part 4).",
 }

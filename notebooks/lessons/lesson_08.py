@@ -24,7 +24,10 @@ def draw_panel(network: Network, formula: str, draws: int = 30) -> Panel:
 
     def work(text: str, draw: int) -> str:
         problem = subject.read(text)
-        solver = Solver(network, draw, subject.experiment.task.vocabulary)
+        vocabulary = subject.experiment.task.vocabulary  # as in the lesson's cells
+        solver = Solver(network, draw, vocabulary)
+        if not solver.can_read(problem):
+            solver = Solver(network, draw)  # ready for more names
         if not solver.can_read(problem):
             known = ", ".join(solver.vocabulary.interchangeable[0])
             raise ValueError(f"expected a formula over {known}")

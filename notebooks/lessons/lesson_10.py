@@ -86,6 +86,7 @@ def change_panel(networks: Mapping[str, Network], changes: Mapping[str, Callable
 
     The changes are functions of prefix text; "!!" also takes the place of the double negation.
     """
+    changes = dict(changes)  # a lesson's next cell may change its own
     solvers = {variant(name): Solver(one, 0, beams=1) for name, one in networks.items()}
 
     def work(text: str, place: int) -> str:

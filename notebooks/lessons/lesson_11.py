@@ -99,29 +99,6 @@ def show_orders(counts: Mapping[str, Mapping[str, int]], n: int) -> None:
     show(figure, alt=alt)
 
 
-def _last_first(formula, label):
-    return perturb(formula, label, NAMES[::-1])
-
-
-def _trace(rng):
-    steps = [rng.choice(("1", "a", "b", "c", "!b", "&ac", "&bc", "!c")) for _ in range(3)]
-    return "".join(step + ";" for step in steps[: rng.randint(0, 2)]) + "{" + steps[2] + "}"
-
-
-check_perturb_backwards = Exercise(
-    "perturb_backwards",
-    _last_first,
-    many(60, lambda rng: (random_formula(rng, rng.randint(1, 8)), _trace(rng))),
-)
-check_perturb_backwards.mistakes = {
-    lambda f, y: published_perturbation(f, y, NAMES[::-1]): "only the label's APs are renamed, and "
-    "one that the formula alone has may merge with them: give it a name that is left.",
-    lambda f, y: (f, _last_first(f, y)[1]): "the formula has to get the new names too.",
-    lambda f, y: _last_first(y, f)[::-1]: "the order is that of the formula. It has to be that of "
-    "the label; what only the formula has comes after.",
-}
-
-
 def _first(label):
     return next((token for token in label if token in NAMES), None)
 
@@ -146,6 +123,29 @@ check_first_shares.mistakes = {
     lambda labels: {n: sum(_first(y) == n for y in labels) / len(labels) for n in NAMES}: "labels "
     "without any AP are counted in the total. Shares of the labels that have one add up to 1.",
     _anywhere: "that counts in how many labels a name occurs; asked is which comes first.",
+}
+
+
+def _last_first(formula, label):
+    return perturb(formula, label, NAMES[::-1])
+
+
+def _trace(rng):
+    steps = [rng.choice(("1", "a", "b", "c", "!b", "&ac", "&bc", "!c")) for _ in range(3)]
+    return "".join(step + ";" for step in steps[: rng.randint(0, 2)]) + "{" + steps[2] + "}"
+
+
+check_perturb_backwards = Exercise(
+    "perturb_backwards",
+    _last_first,
+    many(60, lambda rng: (random_formula(rng, rng.randint(1, 8)), _trace(rng))),
+)
+check_perturb_backwards.mistakes = {
+    lambda f, y: published_perturbation(f, y, NAMES[::-1]): "only the label's APs are renamed, and "
+    "one that the formula alone has may merge with them: give it a name that is left.",
+    lambda f, y: (f, _last_first(f, y)[1]): "the formula has to get the new names too.",
+    lambda f, y: _last_first(y, f)[::-1]: "the order is that of the formula. It has to be that of "
+    "the label; what only the formula has comes after.",
 }
 
 

@@ -37,10 +37,17 @@ def view_panel(view: Callable[[str, str, str], str]) -> Panel:
     """A formula, a renaming of it, and the views of its streams beside their names."""
 
     def work(text: str, order: str) -> str:
-        formula = "".join(formula_from_text(text).tokens())
+        parsed = formula_from_text(text)
+        used = [name for name in parsed.propositions if name in NAMES]
+        if not used or len(used) < len(parsed.propositions):
+            names = ", ".join(parsed.propositions) or "none"
+            raise ValueError(f"expected a formula over a to f, found the names {names}")
+        formula = "".join(parsed.tokens())
         used = used_tokens(formula, NAMES)
-        if len(set(order)) < len(order) or not set(used) <= set(NAMES[: len(order)]):
-            raise ValueError(f"expected a new name for each of {', '.join(used)}, all different")
+        needed = NAMES[: 1 + max(map(NAMES.index, used))]
+        if not (len(order) >= len(needed) and len({*order} & {*NAMES}) == len(order)):
+            some = f"one of a to f for each of {', '.join(needed)}"
+            raise ValueError(f"expected {some}, all different; found {order!r}")
         renaming = Renaming(dict(zip(NAMES, order, strict=False)))
         rows = [("<b>view</b>", f"<b>in {formula}</b>", f"<b>in {renaming(formula)}</b>")]
         for name in used:

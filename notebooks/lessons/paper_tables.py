@@ -11,17 +11,16 @@ from pathlib import Path
 
 from IPython.display import Markdown, display
 
-from itekit.files import DATA, RESULTS, RUNS, SCALES, read_json, read_log
+from itekit.files import RESULTS, RUNS, SCALES, read_json, read_log, stored, stored_files
 from itekit.names import NAMES
 from itekit.notebooks import read_list
 from lessons import lesson_05, lesson_10
 from lessons.figures import show_solving_times
-from lessons.full_run import results_of
-from lessons.paper import markdown_table, our_rate, our_value, paper_figures, paper_table
+from lessons.full_run import figure_of, results_of
+from lessons.paper import markdown_table, paper_figures, paper_table
 from lessons.search_tables import paper_search, search_table
 
 LIST = Path(__file__).parents[1] / "paper.toml"
-NAMES_OF_TRAINING = 5  # APs in the paper, within which it measures alpha-covariance
 
 
 @dataclass(frozen=True)
@@ -49,33 +48,10 @@ class Trainings:
 def validation(result: dict) -> float:
     """What a training is chosen by: less is better. Copying: the edit distance of long strings."""
     run = f"{result['name']}-{result['scale']}-s{result['seed']}".replace("/", "-")
-    logs = [path for path in paths(f"{run}.log.json")]
-    records = read_json(logs[0]) if logs else read_log(RUNS / run)
+    shipped = stored(RESULTS / f"{run}.log.json")
+    records = read_log(RUNS / run) or (read_json(shipped) if shipped.exists() else [])
     last = records[-1] if records else {}
     return last.get("validation_edit_distance", -last.get("validation_accuracy", 0.0))
-
-
-def paths(pattern: str) -> list[Path]:
-    """Files of results: those made here, then those that come with the kit."""
-    folders = dict.fromkeys((RESULTS, DATA / "results"))
-    return [path for folder in folders for path in sorted(folder.glob(pattern))]
-
-
-def figure_of(result: dict, column: str) -> float | None:
-    """A figure of a result by the paper's column; None where it is about other names than its."""
-    kinds, measured = ("alpha_covariance_training", "alpha_covariance"), result["result"]
-    if column == "training-minutes":
-        return result["trained"]["seconds"] / 60
-    if column == "mean edit distance":
-        return our_value(result)
-    if not column.startswith("alpha-covariance-"):
-        rate = our_rate(result, "correct" if column == "test-correct" else column)
-        return None if rate is None else 100 * rate
-    count, _, names = column.removeprefix("alpha-covariance-").partition("-of-")
-    for part in (measured.get(kind) for kind in kinds):
-        if part and part["vocabulary"] == int(names or NAMES_OF_TRAINING):
-            return 100 * part["by_propositions"].get(count, {"mean": float("nan")})["mean"]
-    return None
 
 
 class PaperTables:
@@ -83,7 +59,7 @@ class PaperTables:
 
     def __init__(self, scale: str | None = None):
         self.scale, found = scale, {}
-        for path in paths("*.json"):
+        for path in stored_files(RESULTS, "*.json"):
             value = read_json(path)
             if path.name.endswith(".log.json") or "experiment" not in value:
                 continue
@@ -173,7 +149,7 @@ class PaperTables:
         """What language models answer, and the paper's Llama 3.2."""
         rows = []
         for task in ("ltl", "prop"):
-            for path in paths(f"llm-*-{task}*-{self.scale or '*'}.json"):
+            for path in stored_files(RESULTS, f"llm-*-{task}*-{self.scale or '*'}.json"):
                 test = read_json(path)["result"]["test"]
                 rows.append([path.stem, f"{100 * test['correct']:.2f} of {test['samples']}"])
             paper = paper_figures()[f"{task}/llama/correct"]["value"]
@@ -200,7 +176,7 @@ class PaperTables:
     def _measured(self, name: str) -> Path | None:
         """The file of what a notebook measured, of the largest size; says so if there is none."""
         for scale in [self.scale] if self.scale else SCALES[::-1]:
-            for path in paths(f"{name}-{scale}.json"):
+            for path in stored_files(RESULTS, f"{name}-{scale}.json"):
                 return path
         print(f"missing: {name}")
         return None
@@ -209,9 +185,9 @@ class PaperTables:
         """The runs of the paper's list without a result here, with the command for each family."""
         scale, families = self.scale or "paper", {}
         for run in read_list(LIST, RUNS, scale):
-            if not all(paths(f"{name}.json") for name in results_of(run)):
+            if not all(stored_files(RESULTS, f"{name}.json") for name in results_of(run)):
                 family = run.experiment.name.partition("/")[0] if run.experiment else run.name[:2]
                 families.setdefault(family, []).append(run)
         command = f"itekit batch paper.toml --scale {scale} --only"
-        rows = [[f, str(len(runs)), f"`{command} '{f}[-_]*'`"] for f, runs in families.items()]
+        rows = [[f, str(len(runs)), f"`{command} '{f}*'`"] for f, runs in families.items()]
         return Markdown(markdown_table(("family", "runs without a result", "command"), rows))

@@ -7,6 +7,7 @@ classes (`.jp-...`).
 
 import json
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -24,6 +25,13 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 START, RUN, ANSWER = 120, 600, 60  # seconds to wait at most: to start, for a notebook, a cell
 SCROLLED = ".jp-WindowedPanel-outer"
 PANEL = ".jp-OutputArea-output:has(.jupyter-widgets)"
+WIDGET = "application/vnd.jupyter.widget-view+json"
+FIGURE = "application/vnd.plotly.v1+json"
+CONTROLS = "input, select, .noUi-handle, .jupyter-button, [role=tab]"
+RAIL = ".slider-rail-touch-rect"  # of a slider that plotly draws
+SAID = "[role=alert], .jp-OutputArea-output[data-mime-type*='stderr']"
+DEAD = re.compile(r"\b[A-Z]\w*(Error|Exception|Warning)\b")  # a name of Python's
+IDLE = ".jp-Notebook-ExecutionIndicator[data-status='idle']"
 # Outputs that are wider than the room in their cell: their text, their width and the room.
 WIDE = """() => [...document.querySelectorAll('.jp-OutputArea-output')]
     .filter(out => out.scrollWidth > out.clientWidth + 1)
@@ -84,6 +92,7 @@ class Lesson:
 
     def __init__(self, page: Page, address: str, name: str):
         self.page, self.name = page, name
+        self.text = (ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8")
         self.console: list[str] = []
         page.on("console", lambda m: m.type == "error" and self.console.append(m.text))
         page.on("pageerror", lambda error: self.console.append(str(error)))
@@ -145,8 +154,7 @@ class Lesson:
 
     def cell(self, code: str) -> Locator:
         """The first cell that contains `code`, scrolled into view."""
-        path = ROOT / "notebooks" / f"{self.name}.ipynb"
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        cells = json.loads(self.text)["cells"]
         number = next(i for i, cell in enumerate(cells) if code in "".join(cell["source"]))
         found = self.page.locator(f".jp-Cell[data-windowed-list-index='{number}']")
         for _ in self.parts():
@@ -169,6 +177,22 @@ class Lesson:
     def panel(self, code: str) -> "Panel":
         """The panel of controls under the first cell that contains `code`."""
         return Panel(self.cell(code).locator(PANEL).first)
+
+    def move_every_control(self) -> list[str]:
+        """Move each control of each panel and each slider of a figure; what an error says."""
+        cells = self.page.evaluate("() => jupyterapp.shell.currentWidget.content.model.toJSON()")
+        found = []
+        for cell in cells["cells"]:
+            kinds = {kind for output in cell.get("outputs", []) for kind in output.get("data", {})}
+            if WIDGET in kinds:
+                found += self.panel("".join(cell["source"])).move_every_control()
+            elif FIGURE in kinds:
+                for rail in self.cell("".join(cell["source"])).locator(RAIL).all():
+                    rail.dispatch_event("mousedown")
+                    rail.dispatch_event("mouseup")
+        self.wait_until_idle(RUN)
+        shown = {text for _ in self.parts() for text in self.page.locator(SAID).all_inner_texts()}
+        return found + [text for text in shown if DEAD.search(text)]
 
 
 def changed(page: Page, look: Callable[[], object], before: object) -> None:
@@ -209,6 +233,40 @@ class Panel:
         """Press a button, by keyboard."""
         button = self.locator.locator("button", has_text=label).first
         return self.after(lambda: button.press("Space"))
+
+    def move_every_control(self) -> list[str]:
+        """Move each control, then move it back; what the panel says of an error of its own."""
+        dead = []
+        for control in self.locator.locator(CONTROLS).all():
+            if not (control.is_visible() and control.is_enabled()):
+                continue
+            kind = control.evaluate("e => e.type || e.className")
+            if kind == "text":
+                before = control.input_value()
+                for text in ("F d", "a", "", before):
+                    control.fill(text)
+                    control.press("Enter")
+                    dead += self.errors()
+            elif kind == "select-one":
+                options = control.locator("option").count()
+                for number in (*range(min(options, 4)), 0):
+                    control.select_option(index=number)
+                    dead += self.errors()
+            elif "noUi" in kind:
+                for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "ArrowLeft"):
+                    control.press(key)
+                    dead += self.errors()
+            else:
+                control.press("Space")
+                dead += self.errors()
+        return dead
+
+    def errors(self) -> list[str]:
+        """Wait for the kernel; what it says of an error other than a reader's."""
+        self.locator.page.wait_for_timeout(100)
+        self.locator.page.wait_for_selector(IDLE, state="attached", timeout=1000 * ANSWER)
+        self.locator.page.wait_for_timeout(100)
+        return [text for text in self.locator.all_inner_texts() if DEAD.search(text)]
 
     def turn(self, page: str) -> str:
         """Turn to the next of the panel's tabs, by keyboard; it is the one called `page`."""

@@ -166,15 +166,17 @@ def mime_bundle(figure: go.Figure, alt: str, *, static_picture: bool = True) -> 
     return data, metadata
 
 
-def show(figure: go.Figure, alt: str, *, static_picture: bool = True) -> None:
+def show(figure: go.Figure, alt: str = "", *, static_picture: bool = True) -> None:
     """Display `figure` in a notebook as one output: interactive, and a PNG when a Chrome is found.
 
-    `alt` says what the figure shows, for readers who cannot see it; outside IPython it is printed
-    instead. There is no PNG at smoke size, nor where `static_picture` is off, as behind a slider.
+    `alt` says what the figure shows, for readers who cannot see it; without one the figure says it
+    itself, in `layout.meta`. Outside IPython it is printed instead. There is no PNG at smoke size,
+    nor where `static_picture` is off, as behind a slider.
     """
     from IPython import get_ipython
     from IPython.display import display
 
+    alt = alt or figure.layout.meta["alt"]
     if get_ipython() is None:
         print(alt)
         return
