@@ -125,7 +125,7 @@ class Evaluation:
         self.task = network.experiment.task
         self.vocabulary = network.experiment.readable_vocabulary
         weights = sum(tensor.double().sum().item() for tensor in network.state_dict().values())
-        self.identity = json.dumps([network.experiment.to_json(), weights])
+        self.identity = json.dumps([network.experiment.to_json(), weights, seed])
 
     def part(self, name: str, measure: Callable[..., dict], *arguments) -> dict:
         """Load a saved part of this network's evaluation, or compute and save it."""
