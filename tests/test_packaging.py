@@ -113,7 +113,8 @@ def installed(tmp_path_factory):
                 (site / top).symlink_to(one.locate_file(top))
 
     def run(*words: str, **variables) -> tuple[int, str]:
-        env = os.environ | {"PYTHONPATH": str(site), "ITEKIT_SCALE": "smoke"} | variables
+        env = {k: v for k, v in os.environ.items() if k != "ITEKIT_HOME"}
+        env |= {"PYTHONPATH": str(site), "ITEKIT_SCALE": "smoke"} | variables
         command = [sys.executable, "-S", *words]  # -S: nothing of this environment
         done = subprocess.run(command, cwd=empty, env=env, capture_output=True, text=True)
         return done.returncode, done.stdout + done.stderr
