@@ -46,8 +46,8 @@ class OwnTask(Task):
     names: ClassVar[Sequence[str]]  # all names, those of training first
     known: ClassVar[int] = 5  # how many of the names training has
     counts: ClassVar[Sequence[int]] = (3, 4, 5)  # names in a training problem
-    more: ClassVar[Sequence[int]] = (6, 7, 8)  # names in further test problems
-    share: ClassVar[float] = 1.0  # the largest share of training problems with one answer
+    tests: ClassVar[Sequence[int]] = (3, 4, 5, 6, 7, 8)  # names in a test problem
+    share: ClassVar[float] = 1.0  # the largest share of the problems with one answer
     parts = ("test", "new")
 
     def __post_init__(self):
@@ -81,7 +81,7 @@ class OwnTask(Task):
     def pairs(self, part: str = "test") -> list[Pair]:
         """"test": for each number of names; "new": with names that training never had."""
         if part == "test":
-            return [pair for count in (*self.counts, *self.more) for pair in _test(self, count)]
+            return [pair for count in self.tests for pair in _test(self, count)]
         new = self.names[self.known :]
         count = min(len(new), max(self.counts))
         renamed = []
@@ -117,11 +117,14 @@ def _test(task: OwnTask, count: int) -> list[Pair]:
     """Test problems with a number of names."""
     names = task.names if count > task.known else task.names[: task.known]
     drawn = islice(_drawn(task, TEST_SEED, (count,), names), TRIES * task.tested)
-    pairs = {}
+    pairs, answers = {}, Counter()
+    most = max(4, int(task.share * task.tested))
     for problem, label in drawn:
         key = task.form(problem)
-        if _side(key) == TEST:
-            pairs.setdefault(key, (problem, label))
+        answer = task.form(label)
+        if _side(key) == TEST and key not in pairs and answers[answer] < most:
+            pairs[key] = problem, label
+            answers[answer] += 1
         if len(pairs) == task.tested:
             return list(pairs.values())
     raise ValueError(f"only {len(pairs)} of {task.tested} test problems with {count} names")
