@@ -20,7 +20,7 @@ ASK = """questions => {
         return [...told].map(one => [one.dataset.answer, Number(one.dataset.distance)]);
     });
 }"""
-WIDEST = """Math.max(...[...document.querySelectorAll('.js-plotly-plot')].map(
+WIDEST = """Math.max(...[...document.querySelectorAll('.js-plotly-plot .main-svg')].map(
     (figure) => figure.getBoundingClientRect().right))"""
 SHOWN = "document.querySelector('.copies').innerText"
 
