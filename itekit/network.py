@@ -44,7 +44,8 @@ class Network(nn.Module):
 
     def __init__(self, experiment: Experiment):
         super().__init__()
-        self.experiment, self.trained = experiment, {}
+        self.experiment = experiment
+        self.trained: dict = {}
         task, embedding = experiment.task, experiment.embedding
         config = experiment.model
         with torch.random.fork_rng(devices=[]):

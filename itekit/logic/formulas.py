@@ -113,8 +113,8 @@ def is_name(text: str) -> bool:
 class FormulaError(ValueError):
     """Text that is no formula, trace or assignment: what was found and expected at a position."""
 
-    def __init__(self, text: str, position: int, found: str, expected: str):
-        super().__init__(text, position, found, expected)
+    def __init__(self, text: str, position: int, actual: str, expected: str):
+        super().__init__(text, position, actual, expected)
         self.text, self.position, self.found, self.expected = self.args
         self._start = max(0, position - 30)
         self._shown = text[self._start : self._start + 60]
