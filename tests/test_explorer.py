@@ -363,7 +363,6 @@ def test_a_page_follows_its_own_controls(explorer):
     assert heatmap["type"] == "heatmap"
 
 
-@pytest.mark.xfail(reason="importing itekit.tasks.ltl imports Spot", strict=False)
 def test_spot_stays_out_of_the_kernel_and_an_import_makes_no_widget():
     """With the shipped models; the process ends although the panel was not stopped."""
     code = (
