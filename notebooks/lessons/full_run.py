@@ -37,6 +37,8 @@ MEASURED = {  # notebook: the results that it keeps
 def results_of(run) -> set[str]:
     """The names of the results that a run of a list makes, as patterns of files without .json."""
     settings = run.parameters
+    if Path(run.notebook).stem == "15_arena":
+        return {"arena-{task}-{way}-{scale}-s{seed}".format(**settings)}
     if run.experiment is None:
         return {f"{name}-{settings['scale']}" for name in MEASURED[Path(run.notebook).stem]}
     if base := settings.get("rope_base"):
