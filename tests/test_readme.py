@@ -68,6 +68,17 @@ def test_the_figures_of_what_came_out_are_those_of_the_results():
     assert f"{said} of the random vectors, and by {worst:.0f} in the worst draw" in text
 
 
+def test_two_trainings_of_one_method_scatter_as_lesson_10_says():
+    names = [f"ltl/{name}" for name in ("proposed", "alpha-renaming", "smallest-set", "converted")]
+    pairs = [results(name, "lab") for name in (*names, "prop/converted")]
+    gaps = [our_rate(one, "beyond") - our_rate(other, "beyond") for one, other in pairs]
+    deviation = 100 * mean(gap**2 / 2 for gap in gaps) ** 0.5
+    text = (ROOT / "notebooks/10_generalization_and_ablations.ipynb").read_text(encoding="utf-8")
+    assert f"standard deviation of {deviation:.1f} points" in text
+    assert f"± {1.96 * 2**0.5 * deviation:.0f} points from training alone" in text
+    assert f"differences has ± {1.96 * deviation:.1f}." in text
+
+
 @pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", README, re.DOTALL))
 def test_code_does_what_the_text_says(code, capsys):
     state = torch.get_rng_state()
