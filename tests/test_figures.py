@@ -2,8 +2,11 @@
 
 import numpy as np
 
+from itekit.results import shipped
 from lessons import figures
+from lessons.paper import our_rate
 from lessons.rates import newcombe, show_differences, show_rates
+from lessons.runs import ahead, counts
 from lessons.search_tables import paper_search
 
 # the copying search
@@ -55,3 +58,16 @@ def test_rates_and_differences_are_shown_with_their_intervals(capsys):
     show_differences({"heap": None, "ahead": newcombe(56, 70, 48, 80)}, "A", {"ahead": 0.5})
     said = "A. ahead +20.0 points (+5.2 to +33.4); the paper: ahead +50.0.\n"  # Newcombe 1998
     assert capsys.readouterr().out == said
+
+
+def test_a_difference_is_paired_where_both_results_hold_a_bit_for_each_problem():
+    ours, theirs = shipped("ltl/proposed"), shipped("ltl/alpha-renaming")
+    for part in ("test", "grid", "known", "more", "1", "6"):
+        (k, n), (j, m) = (counts(one)[part] for one in (ours, theirs))
+        difference, low, high = ahead(ours, theirs, part)
+        _, least, most = newcombe(k, n, j, m)
+        assert np.isclose(difference, k / n - j / m) and high - low < most - least, part
+    cells = [our_rate(one, "heatmap-mean-correct") for one in (ours, theirs)]
+    assert np.isclose(ahead(ours, theirs, "cells")[0], cells[0] - cells[1])
+    del ours["result"]["generalization"]["good"]
+    assert ahead(ours, theirs, "more") == newcombe(*counts(ours)["more"], *counts(theirs)["more"])

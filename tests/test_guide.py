@@ -13,8 +13,7 @@ from itekit.tasks.ltl import check
 from itekit.workers import check_all
 from lessons.exercises import Exercise
 from lessons.paper import our_value
-from lessons.rates import newcombe
-from lessons.runs import counts
+from lessons.runs import ahead, counts
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 TEXT = (FOLDER / "README.md").read_text(encoding="utf-8")
@@ -124,10 +123,11 @@ def test_ones_own_problems_are_labelled_checked_and_trained_on(tmp_path, monkeyp
 
 def test_the_figures_on_new_propositions_are_those_of_the_data_folder():
     names = "proposed", "alpha-renaming", "converted", "symbol-invariant"
-    ours, theirs, *others = (counts(load_result(f"ltl/{n}", "lab", 0))["more"] for n in names)
+    runs = [load_result(f"ltl/{name}", "lab", 0) for name in names]
+    ours, theirs, *others = (counts(run)["more"] for run in runs)
     rates = "proposed has {:.1f} %, alpha-renaming {:.1f} %"
     assert rates.format(*(100 * k / n for k, n in (ours, theirs))) in TEXT
-    _, low, high = newcombe(*theirs, *ours)
+    _, low, high = ahead(runs[1], runs[0], "more")
     assert f"ahead by {100 * low:.1f} to {100 * high:.1f} points" in TEXT
     rates = "*converted* has {:.1f} %, *symbol-invariant* {:.1f} %"
     assert rates.format(*(100 * k / n for k, n in others)) in TEXT

@@ -4,6 +4,7 @@ import re
 import runpy
 import shlex
 from pathlib import Path
+from statistics import mean
 
 import nbformat
 import pytest
@@ -14,6 +15,7 @@ from itekit.__main__ import make_parser
 from itekit.notebooks import known_parameters
 from itekit.results import results
 from lessons.paper import our_rate, our_value, paper_value
+from lessons.runs import draw_rates
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -60,6 +62,21 @@ def test_the_figures_of_what_came_out_are_those_of_the_results():
         runs = results(f"ltl/{name}", "lab")
         rates = [100 * our_rate(run, "heatmap-mean-correct") for run in runs]
         assert "{:.1f} and {:.1f} %".format(*rates) in text, name
+    ours, theirs = (draw_rates(results(f"ltl/{n}", "lab")[0]) for n in ("proposed", "without-f_bn"))
+    worst = 100 * (min(ours) - min(theirs))
+    said = f"by {100 * (mean(ours) - mean(theirs)):.1f} points in the mean over ten draws"
+    assert f"{said} of the random vectors, and by {worst:.0f} in the worst draw" in text
+
+
+def test_two_trainings_of_one_method_scatter_as_lesson_10_says():
+    names = [f"ltl/{name}" for name in ("proposed", "alpha-renaming", "smallest-set", "converted")]
+    pairs = [results(name, "lab") for name in (*names, "prop/converted")]
+    gaps = [our_rate(one, "beyond") - our_rate(other, "beyond") for one, other in pairs]
+    deviation = 100 * mean(gap**2 / 2 for gap in gaps) ** 0.5
+    text = (ROOT / "notebooks/10_generalization_and_ablations.ipynb").read_text(encoding="utf-8")
+    assert f"standard deviation of {deviation:.1f} points" in text
+    assert f"± {1.96 * 2**0.5 * deviation:.0f} points from training alone" in text
+    assert f"differences has ± {1.96 * deviation:.1f}." in text
 
 
 @pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", README, re.DOTALL))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from html import escape
+from statistics import mean
 
 import ipywidgets as widgets
 from scipy.stats import binomtest
@@ -18,7 +19,7 @@ from lessons.infix import formula_from_text, to_infix
 from lessons.panels import Panel, look, small_panel, typed
 from lessons.plots import rate_heatmaps, show
 from lessons.rates import Counts, Difference, newcombe, points, wilson
-from lessons.runs import Runs, counts, variant
+from lessons.runs import Runs, ahead, counts, draw_rates, variant
 from lessons.tables import html_table
 
 
@@ -61,16 +62,23 @@ def grid_rates(results: Mapping[str, dict | None]) -> dict[str, dict[str, Counts
 
 
 def ahead_by(first: str, second: str, seed: int) -> Difference:
-    """By how much a run is ahead of another with more APs than in training, from their counts."""
-    one, other = (counts(shipped(name, seed=seed))["more"] for name in (first, second))
-    return newcombe(*one, *other)
+    """By how much a run is ahead of another with more APs than in training."""
+    return ahead(shipped(first, seed=seed), shipped(second, seed=seed), "more")
 
 
 def tell_difference(first: dict | None, second: dict | None, row: str = "more") -> None:
-    """Print the difference of two results with more APs than in training, from their counts."""
+    """Print by how much a result is ahead of another, with more APs than in training."""
     if first and second:
-        found = newcombe(*counts(first)[row], *counts(second)[row])
-        print(f"{first['name']} - {second['name']}: {points(*found)}")
+        print(f"{first['name']} - {second['name']}: {points(*ahead(first, second, row))}")
+
+
+def tell_draws(results: Mapping[str, dict | None]) -> None:
+    """Print the least, the mean and the largest rate over the grid of each result's draws."""
+    for name, one in results.items():
+        if one:
+            rates = draw_rates(one)
+            ends = f"{min(rates):.1%} to {max(rates):.1%}, mean {mean(rates):.1%}"
+            print(f"{variant(name):12} {len(rates)} draws: {ends}")
 
 
 # Changes that keep the meaning, and formulas that people wrote

@@ -9,16 +9,16 @@ from IPython.display import HTML
 from itekit.results import shipped
 from lessons.lesson_16 import READY, spent
 from lessons.panels import Panel, look, small_panel
-from lessons.paper import our_rate, paper_cell
-from lessons.rates import Counts, newcombe, rate_text, show_differences
-from lessons.runs import Runs, counts, variant
+from lessons.paper import paper_cell
+from lessons.rates import Counts, rate_text, show_differences
+from lessons.runs import Runs, ahead, ahead_over_draws, counts, variant
 from lessons.tables import html_table
 
-COLUMNS = {"test": "correct", "grid": "heatmap-mean-correct", "more": "beyond"}
+COLUMNS = {"test": "correct", "more": "beyond"}  # of the paper; for the others the mean over cells
 KNOWN = 3  # propositions of the training at lab size
 WAYS = {"learned": "learned rows", "alpha_renaming": "learned rows, dealt anew at each step"}
 WAYS |= {"dual_part": "a random part", "invariant": "a stream for each symbol"}
-CLAIMS = {  # heap: claim: the second run is ahead of the first one, in a part
+CLAIMS = {  # heading: claim: the second run is ahead of the first one, in a part
     "reproduced": {
         "LTL: plain, unbiased − biased names (test split)": "ltl-perturbed/plain ltl/plain test",
         "LTL, biased names: proposed − plain (test split)": (
@@ -27,12 +27,14 @@ CLAIMS = {  # heap: claim: the second run is ahead of the first one, in a part
         "propositional, biased names: proposed − plain (test split)": (
             "prop-perturbed/plain prop-perturbed/proposed test"
         ),
-        "propositional: f_bn (cells)": "prop/without-f_bn prop/proposed grid",
+        "propositional: f_bn (cells)": "prop/without-f_bn prop/proposed cells",
+    },
+    "reproduced in direction": {
+        "LTL: f_bn (grid, mean of ten draws)": "ltl/without-f_bn ltl/proposed draws",
     },
     "not reproduced": {
-        "LTL: proposed − alpha-renaming (cells)": "ltl/alpha-renaming ltl/proposed grid",
-        "LTL: f_bn (cells)": "ltl/without-f_bn ltl/proposed grid",
-        "LTL: AdaCos and f_fn (cells)": "ltl/without-adacos-f_fn ltl/proposed grid",
+        "LTL: proposed − alpha-renaming (cells)": "ltl/alpha-renaming ltl/proposed cells",
+        "LTL: AdaCos and f_fn (cells)": "ltl/without-adacos-f_fn ltl/proposed cells",
     },
     "found on the way": {
         "propositional: labels' order (test split)": "prop/by-name prop/proposed test",
@@ -40,10 +42,8 @@ CLAIMS = {  # heap: claim: the second run is ahead of the first one, in a part
         "propositional: converted − alpha-renaming (new APs)": (
             "prop/alpha-renaming prop/converted more"
         ),
-        "LTL, 6 names: random part − dealt rows (new APs)": (
-            "ltl/alpha-renaming ltl/smallest-set more"
-        ),
-        "LTL, 200 names: random part − dealt rows (new APs)": (
+        "LTL: smallest-set − alpha-renaming (new APs)": "ltl/alpha-renaming ltl/smallest-set more",
+        "LTL: names-200 − names-200-alpha-renaming (new APs)": (
             "ltl/names-200-alpha-renaming ltl/names-200 more"
         ),
     },
@@ -53,24 +53,16 @@ CHOICES += [f"names-{n}{end}" for n in READY[1:] for end in ("", "-alpha-renamin
 CHOICES += ["canonical-proposed", "symbol-invariant", "converted"]
 
 
-def rate(one: dict, part: str) -> Counts:
-    """Right answers of how many: of the test split, of the grid, or with more names.
-
-    Of the grid it is the mean over cells, as the paper's, as if so many of its problems were right.
-    """
-    k, n = counts(one)[part]
-    return (our_rate(one, COLUMNS[part]) * n, n) if part == "grid" else (k, n)
-
-
 def show_claims() -> None:
     """Show ours and the paper's difference for CLAIMS."""
     rows, paper = {}, {}
-    for heap, claims in CLAIMS.items():
-        rows[heap] = None
+    for heading, claims in CLAIMS.items():
+        rows[heading] = None
         for claim, (first, second, part) in ((c, runs.split()) for c, runs in claims.items()):
-            counts = rate(shipped(second), part) + rate(shipped(first), part)
-            rows[claim] = newcombe(*counts)
-            theirs = [paper_cell(name, COLUMNS[part]) for name in (second, first)]
+            both = shipped(second), shipped(first)
+            rows[claim] = ahead_over_draws(*both) if part == "draws" else ahead(*both, part)
+            column = COLUMNS.get(part, "heatmap-mean-correct")
+            theirs = [paper_cell(name, column) for name in (second, first)]
             if None not in theirs:
                 paper[claim] = theirs[0] - theirs[1]
     show_differences(rows, "What the claims came to", paper)
@@ -92,7 +84,7 @@ def ways(names: float, exact: bool, data: bool, once: bool) -> tuple[list, list]
     """The best run of each way that fits, the best way first; and why the others do not."""
     fits, others, part = {}, {}, "test" if names <= KNOWN else "more"
     for one in filter(None, (shipped(f"ltl/{name}") for name in CHOICES)):
-        task, (k, n) = one["experiment"]["task"], rate(one, part)
+        task, (k, n) = one["experiment"]["task"], counts(one)[part]
         kind = one["experiment"]["embedding"]["kind"]
         way = "canonical form, " * task["canonical"] + WAYS[kind]
         way += ", data with all names" * (task["propositions"] > KNOWN)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from IPython.display import Markdown
+from scipy.stats import ttest_ind
 
 from itekit.files import MissingError
 from itekit.names import NAMES, experiment
@@ -24,8 +25,10 @@ from itekit.results import (
     results,
     shipped,
 )
+from itekit.tasks.verdicts import count_names, paired_interval, unpacked_bits
+from itekit.vocabulary import proposition_names
 from lessons.paper import markdown_table, our_rate, paper_cell
-from lessons.rates import wilson
+from lessons.rates import Difference, newcombe, wilson
 
 COLUMNS = {  # what a row of the paper's tables on logic tells
     "correct": "correct",
@@ -102,8 +105,7 @@ def counts(one: Mapping, key: str = "correct") -> dict[str, tuple[int, int]]:
     """
     grid = one["result"]["generalization"]
     right, samples = (np.sum(grid[k], axis=1).tolist() for k in (key, "samples"))
-    family = one["name"].partition("/")[0]  # full-vocabulary, with all APs, is judged alike
-    known = experiment(f"{family}/proposed", one["scale"]).task.propositions
+    known = _known(one)
     rows = {str(n): both for n, both in enumerate(zip(right, samples, strict=True), 1)}
     parts = {"grid": slice(None), "known": slice(known), "more": slice(known, None)}
     rows |= {name: (sum(right[part]), sum(samples[part])) for name, part in parts.items()}
@@ -111,6 +113,61 @@ def counts(one: Mapping, key: str = "correct") -> dict[str, tuple[int, int]]:
     if key in test:
         rows["test"] = round(test[key] * test["samples"]), test["samples"]
     return rows
+
+
+def _known(one: Mapping) -> int:
+    """APs of a family's training; full-vocabulary, with all APs, is judged as the others are."""
+    family = one["name"].partition("/")[0]
+    return experiment(f"{family}/proposed", one["scale"]).task.propositions
+
+
+def ahead(first: Mapping, second: Mapping, part: str) -> Difference:
+    """By how much a result is ahead of another in a part of `counts`, or in the mean over "cells".
+
+    The interval is paired where both results hold a bit for each problem, else Newcombe's.
+    """
+    marks = [_marks(one, part) for one in (first, second)]
+    if all(values is not None for values in marks):
+        return paired_interval(*marks)
+    rates = []
+    for one in (first, second):
+        right, n = counts(one)["grid" if part == "cells" else part]
+        rates += [our_rate(one, "heatmap-mean-correct") * n if part == "cells" else right, n]
+    return newcombe(*rates)
+
+
+def _marks(one: Mapping, part: str) -> np.ndarray | None:
+    """Whether each problem of a part has a right answer, None in results without these bits.
+
+    For "cells" each is weighted, so that their mean is the mean over the cells of the grid.
+    """
+    where = "test" if part == "test" else "generalization"
+    if "good" not in one["result"][where]:
+        return None
+    pairs = experiment(one["name"], one["scale"]).task.pairs(where)
+    good = unpacked_bits(one["result"][where]["good"], len(pairs))
+    if part in ("test", "grid"):
+        return good
+    names = count_names(pairs, proposition_names(26))
+    if part == "cells":
+        cells = [(n, len(problem)) for n, (problem, _) in zip(names, pairs, strict=True)]
+        _, cell, sizes = np.unique(cells, axis=0, return_inverse=True, return_counts=True)
+        return good * len(good) / len(sizes) / sizes[cell]
+    if part in ("known", "more"):
+        return good[(names > _known(one)) == (part == "more")]
+    return good[names == int(part)]
+
+
+def draw_rates(one: Mapping) -> list[float]:
+    """Right answers over the grid under each draw of the random part, by greedy decoding."""
+    return [draw["correct_greedy"] for draw in one["result"]["generalization"]["draws"]]
+
+
+def ahead_over_draws(first: Mapping, second: Mapping) -> Difference:
+    """By how much the mean of `draw_rates` is ahead, and Welch's interval over the draws."""
+    rates = [draw_rates(one) for one in (first, second)]
+    low, high = ttest_ind(*rates, equal_var=False).confidence_interval()
+    return float(np.mean(rates[0]) - np.mean(rates[1])), float(low), float(high)
 
 
 def _cell(one: Mapping, column: str, paper: bool) -> str:
