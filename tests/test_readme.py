@@ -65,7 +65,7 @@ def test_the_figures_of_what_came_out_are_those_of_the_results():
     ours, theirs = (draw_rates(results(f"ltl/{n}", "lab")[0]) for n in ("proposed", "without-f_bn"))
     worst = 100 * (min(ours) - min(theirs))
     said = f"by {100 * (mean(ours) - mean(theirs)):.1f} points in the mean over ten draws"
-    assert f"{said} of the random vectors, and by {worst:.0f} in the worst draw" in text
+    assert f"{said} and by {worst:.0f} in the worst draw" in text
 
 
 def test_two_trainings_of_one_method_scatter_as_lesson_10_says():
