@@ -2,9 +2,9 @@
 
 The guide (notebooks/README.md) says what a slide shows. The row's words in bold are its title. A
 comment `<!-- LESSON TEXT -->` names a cell by a part of its text: the slide has its figure, table
-or formula. Where students work, it has the exercise. What else the row says, and what students say
-at that minute, are notes for the speaker: the key N shows them. Arrow keys and page keys turn; the
-page needs no network, and prints a slide a page.
+or formula, or those of several cells. Where students work, it has the exercise. What else the row
+says, and what students say at that minute, are notes for the speaker: the key N shows them. Arrow
+keys and page keys turn; the page needs no network, and prints a slide a page.
 """
 
 import html
@@ -98,12 +98,12 @@ def exercise(lesson: str, name: str) -> tuple[str, str]:
 
 def slide(row: str, notes: list[str]) -> str:
     """HTML of the slide of a row: what stands in it, and what students say."""
-    what = re.search(r"<!-- (\S+) (.*?) -->", row)
+    what = re.findall(r"<!-- (\S+) (.*?) -->", row)
     title, rest = re.match(r"\*\*(.*?)\*\* *(.*)", re.sub(r"<!--.*?-->", "", row)).groups()
     if task := re.match(r"`(\w+)` \((\d\d)\)", rest):
         title, body = exercise(task[2], task[1])
     else:
-        body = shown(*what.groups()) if what else markdown_html(rest)
+        body = "".join(shown(*one) for one in what) or markdown_html(rest)
     look = "shown" if what else "shown text"
     said = "".join(markdown_html(note) for note in [rest, *notes])
     heading = re.sub("</?p>", "", markdown_html(title))

@@ -200,7 +200,8 @@ def groups_figure(
     figure.update_yaxes(range=[len(names) - 0.4, -0.6], showgrid=False, ticks="", **ticks)
     legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
     size = {"width": 800, "height": 170 + 26 * len(names), "margin_t": 90}
-    return style(figure, title=groups_line(groups), **size, legend=legend)
+    alt = f"A row of marks for each different answer. {groups_line(groups)}."
+    return style(figure, title=groups_line(groups), **size, legend=legend, meta={"alt": alt})
 
 
 def groups_line(groups: Groups) -> str:

@@ -34,7 +34,8 @@ def plane_figure(names: Sequence[str], seed: int) -> go.Figure:
             figure.add_scatter(x=[x], y=[y], **end, **place)
     figure.update_xaxes(range=[-3, 3], title_text="dimension 1").update_yaxes(range=[-3, 3])
     figure.update_yaxes(title_text="dimension 2", col=1)
-    return style(figure, width=820, height=320, showlegend=False)
+    alt = "Three random vectors in the plane by each of the three methods, as arrows."
+    return style(figure, width=820, height=320, showlegend=False, meta={"alt": alt})
 
 
 def cosines_figure(dimensions: Sequence[int], seed: int) -> go.Figure:

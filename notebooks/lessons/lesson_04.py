@@ -17,6 +17,7 @@ from lessons.panels import Panel, look, small_panel
 from lessons.plots import AMOUNTS, COLOURS, colour_bar, style
 
 BASES = (500, 1000, 2000, 5000, *range(10_000, 61_000, 5000), 100_000, 200_000, 500_000, 10**6)
+ALT = "The tree of &UabXUab. Branches: 0 U, 00 a, 10 b, 1 X, 01 U, 001 a, 101 b."
 
 
 def by_distance(weights: Tensor) -> list[float]:

@@ -87,6 +87,8 @@ def bases_figure(
     title = "share of copies; mean cosine"
     figure.update_yaxes(range=[-1.05, 1.1], zeroline=True, title_text=title)
     size = {"width": WIDEST, "height": 520, "margin": {"r": 45, "b": 190}, "legend": BELOW}
+    alt = "Bars: at base 10,000 copies lack 0 or 19 characters. The curve is near 1 at the same "
+    size["meta"] = {"alt": alt + "two. A slider sets the base; curve and bars move together."}
     return style(figure, sliders=[slider(steps, "base ", 45, first)], **size)
 
 

@@ -12,6 +12,23 @@ from lessons.panels import Panel, small_panel
 from lessons.plots import lasso_table, show
 from lessons.semantics import evaluate_ltl
 
+ALT = {
+    "lasso": "A lasso: times 0 and 1, labelled {a} and {a, b}, in a row; then 2 and 3, labelled "
+    "{b} and the empty set, in a loop that is run forever.",
+    "tree": "The tree of &UabGFb: & on top; left of it U with a and b below, right of it G, F and "
+    "b.",
+    "rounds": "Three rows for a U b on our lasso. First guess: it holds at no time. Round 1: at 1 "
+    "and 2. Round 2: at 0, 1 and 2.",
+    "parts": "A table with a row for each part of (a U b) & XGF!a and a column for each of four "
+    "times. a holds at 0 and 1, b at 1 and 2, a U b at 0, 1 and 2, GF!a everywhere, the whole at 0 "
+    "to 2.",
+    "status": "G(a -> F b) on the trace a;|ab;{1;b}. Row a: holds at 0, depends later. Row b: "
+    "holds at 3 only, depends elsewhere. Rows F b, a -> F b and G(a -> F b): hold at all four "
+    "times.",
+    "automaton": "An automaton with three states: a loop at 0 under a, an edge to 1 under 1, an "
+    "edge to 2 under b, and a marked loop at 2 under 1.",
+}
+
 
 def letter_text(letter) -> str:
     """A letter as mathematicians write a set."""
@@ -27,11 +44,11 @@ def rounds_figure(found, prefix, cycle):
     return lasso_table(*steps, list(zip(names, rows, strict=True)))
 
 
-def show_parts(formula, prefix, cycle, alt: str) -> None:
+def show_parts(formula, prefix, cycle) -> None:
     """Show where each part of a formula holds on a lasso."""
     steps = [[letter_text(letter) for letter in part] for part in (prefix, cycle)]
     rows = [(to_infix(part), on) for part, on in evaluate_ltl(formula, prefix, cycle).items()]
-    show(lasso_table(*steps, rows), alt)
+    show(lasso_table(*steps, rows), ALT["parts"])
 
 
 def rounds_panel(rounds, prefix, cycle) -> Panel:

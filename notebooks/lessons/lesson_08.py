@@ -17,6 +17,8 @@ from lessons.rates import wilson
 from lessons.subjects import Judge, LogicSubject
 from lessons.tables import html_table
 
+ALT = "Loss, AdaCos scale and learning rate over 9,000 steps: all fall."
+
 
 def draw_panel(network: Network, formula: str, draws: int = 30) -> Panel:
     """A formula and a slider of draws; each answer so far, its draws, and what Spot says of it."""
@@ -63,7 +65,10 @@ def failures_figure(
         figure.add_bar(x=rates, y=list(bars), showlegend=False, **bar, **place)
     figure.update_yaxes(autorange="reversed", type="category", ticksuffix=" ")
     figure.update_xaxes(title_text="wrong answers", tickformat=".0%", range=[0, 0.4])
-    return style(figure, width=WIDEST, height=540, margin={"l": 90, "t": 45})
+    alt = "Share of wrong answers. It grows with the tokens, with the names and with the number of "
+    alt += "conjunctions, and does not with the number of untils."
+    margin = {"l": 90, "t": 45}
+    return style(figure, width=WIDEST, height=540, margin=margin, meta={"alt": alt})
 
 
 check_teacher_forcing = Exercise(

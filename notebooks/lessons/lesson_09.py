@@ -25,6 +25,10 @@ from lessons.plots.show import look as look_of
 from lessons.tables import html_table
 
 NAMES, MARKS = "abc", "●▲■"
+ALT = (
+    "The tree of (a and not b) or (b and c) under a1c1. True: the root, a and c. "
+    "Open: both operands of the root, b and its negation."
+)
 
 
 def solver(network: Network) -> Solver:
@@ -98,7 +102,8 @@ def literals_figure(test: Sequence[Pair], judged: Mapping[str, Sequence[str]]) -
     for trace, (dash, symbol) in zip(figure.data, looks.items(), strict=False):
         trace.update(line={"color": COLOURS[0], "dash": dash})
         trace.marker.update(color=COLOURS[0], symbol=symbol)
-    return figure
+    alt = "Correct answers by the literals of the label, 1 to 3. They fall, and by-name falls "
+    return figure.update_layout(meta={"alt": alt + "faster."})
 
 
 def _names(formula):

@@ -53,7 +53,9 @@ def verdicts_figure(counts: Mapping[str, Mapping[str, int]]) -> go.Figure:
     figure.update_traces(**middle, constraintext="none")
     figure.update_layout(barmode="stack", legend={"traceorder": "normal"})
     figure.update_xaxes(title_text="replies").update_yaxes(autorange="reversed")
-    return style(figure, title="Verdicts on the same problems", width=860, height=360)
+    told = "; ".join(f"{name}: {dict(found)}" for name, found in counts.items())
+    alt = {"alt": f"Stacked bars of verdicts, one bar a model and task. {told}"}
+    return style(figure, title="Verdicts on the same problems", width=860, height=360, meta=alt)
 
 
 def _kept(percent, enough, strict=False, before=False):
