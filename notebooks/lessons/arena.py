@@ -192,14 +192,15 @@ def _groups() -> dict[tuple[str, str], list[dict]]:
 
 
 def table() -> Markdown:
-    """For each task and way the rates: the mean over seeds, the lowest and the highest."""
+    """For each task and way the rates: the mean over seeds, and the ends where they differ."""
     lines = []
     for (task, way), group in _groups().items():
         cells = []
         for names in NAMES:
             rates = sorted(100 * one[names] for one in group)
             mean = sum(rates) / len(rates)
-            cells.append(f"{mean:.1f} ({rates[0]:.1f} to {rates[-1]:.1f})" if mean else "0")
+            ends = f" ({rates[0]:.1f} to {rates[-1]:.1f})" if rates[0] < rates[-1] else ""
+            cells.append(f"{mean:.1f}{ends}")
         learned = sum(one["learned"] for one in group)
         lines.append([task, way, *cells, f"{learned} of {len(group)}"])
     head = ("task", "way", *(f"{names}, %" for names in NAMES), "trainings that learned it")

@@ -10,6 +10,7 @@ nbconvert show.
 import base64
 import io
 import json
+import logging
 import os
 import warnings
 from collections.abc import Iterable, Sequence
@@ -119,6 +120,8 @@ def _browser_works() -> bool:
     import kaleido
     from choreographer.errors import ChromeNotFoundError
 
+    # A browser's goodbye, {bye}, may be logged as an error of JSON, with its traceback.
+    logging.getLogger("choreographer").setLevel(logging.CRITICAL)
     options = {"mathjax": False, "timeout": SECONDS}
     try:
         kaleido.calc_fig_sync(go.Figure(), opts={"format": "png"}, kopts=dict(options))
