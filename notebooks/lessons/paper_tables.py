@@ -83,10 +83,7 @@ class PaperTables:
         for name in names:
             figures = {column: paper_figures().get(f"{name}/{column}") for column in columns}
             figures |= {"mean edit distance": paper_figures().get(name)}
-            papers = [
-                f"paper\N{NO-BREAK SPACE}{f['value']:g}" if (f := figures[c]) else ""
-                for c in columns
-            ]
+            papers = [f"paper {f['value']:g}" if (f := figures[c]) else "" for c in columns]
             for trainings in sorted(self.trainings.get(name, ()), key=lambda one: one.changes):
                 cells = [self.cell(trainings, column) for column in columns]
                 both = map("<br>".join, zip(cells, papers, strict=True))
@@ -143,7 +140,9 @@ class PaperTables:
             titles = (f"{path.stem}: {len(records)} trainings", "the paper's")
             for title, one in zip(titles, (records, paper_search()), strict=True):
                 head, rows = search_table(one)
-                display(Markdown(f"{title}\n\n{markdown_table(tuple(head), rows)}"))
+                settings = [(row[0].replace("+", " + "), *row[1:]) for row in (head, *rows)]
+                head, *rows = zip(*settings, strict=True)  # a row for each method, to fit a page
+                display(Markdown(f"{title}\n\n{markdown_table(head, rows)}"))
 
     def language_models(self) -> Markdown:
         """What language models answer, and the paper's Llama 3.2."""
